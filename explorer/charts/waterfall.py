@@ -87,15 +87,13 @@ def _bars(stages: Sequence[_TimedStage]) -> dict[str, Any]:
         "textposition": "outside",
         "textfont": {"size": 10, "color": "soft"},
         "cliponaxis": False,
-        "marker": {"color": [_colour(it) for it in stages]},
+        "marker": {"color": ["warn" if it.is_degraded else stage_colour(it.stage) for it in stages]},
     }
 
 
-def _colour(timed: _TimedStage) -> str:
-    """Return the colour of a stage's group, as in the comparison of presets."""
-    if timed.is_degraded:
-        return "warn"
-    known = wording.about(timed.stage)
+def stage_colour(stage: str) -> str:
+    """Return the colour of a stage's group, the same in every drawing of a search."""
+    known = wording.about(stage)
     return f"group-{known.group}" if known else "edge"
 
 

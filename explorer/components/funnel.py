@@ -7,7 +7,7 @@ from typing import Any, Final
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.charts.waterfall import timed
+from explorer.charts.waterfall import stage_colour, timed
 from explorer.components.bars import percent, stacked
 from explorer.components.drops import ChunkLabels, drop_list
 from explorer.components.events import event_lines
@@ -117,6 +117,7 @@ def _parts(cells: Sequence[dict[str, Any]], spans: Sequence[Span]) -> Iterator[d
                 "label": wording.WORDS["strip_parts"][name],
                 "purpose": wording.WORDS["strip_purposes"][name],
                 "cells": own,
+                "fill": stage_colour(own[-1]["span"].stage),
                 "stages": frozenset(cell["span"].stage for cell in own),
                 "chunks": _chunks_left(own),
                 "dropped": sum(cell["dropped"] for cell in own),
@@ -170,9 +171,11 @@ def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
 def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[dict[str, Any], ...]:
     """Return the spans of a search as rows, each parent before its children; `scope` is what their reader may see."""
     total = sum(span.seconds for span in spans if not span.parent)
+    entered = _entered(spans)
     return tuple(
         {
             "span": span,
+            "entered": entered[span.stage],
             "purpose": wording.stage_purpose(span.stage),
             "dropped": removed(span),
             "milliseconds": milliseconds(span.seconds),
@@ -182,3 +185,12 @@ def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[dict[str, Any]
         }
         for span, started in timed(spans)
     )
+
+
+def _entered(spans: Sequence[Span]) -> dict[str, int]:
+    """Return how many chunks each stage got: for one that merges rankings those of all rankings."""
+    entered, left = {}, 0
+    for span in spans:
+        entered[span.stage] = span.hits_in or (0 if span.parent else left)
+        left = left if span.parent else span.hits_out
+    return entered

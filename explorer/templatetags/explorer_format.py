@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from explorer import wording
 from explorer.charts.chart import Chart
+from explorer.charts.waterfall import stage_colour
 from explorer.components.bars import BarPart
 from explorer.components.chunk_tables import text_and_tables
 from explorer.components.drops import DropRow
@@ -118,6 +119,7 @@ def marked(segments: Iterable[Segment]) -> SafeString:
 
 register.filter("text_and_tables", text_and_tables)
 register.filter("preset_title", wording.preset_title)
+register.filter("stage_fill", stage_colour)
 
 
 @register.filter

@@ -104,7 +104,7 @@ SPANS = (
     Span("embed", 0.006, 0, 0),
     Span("dense", 0.003, 0, 3, notes=(Note("dense_exact", "Compared all 3 chunks in scope."),), parent="legs"),
     Span("fulltext", 0.002, 0, 1, notes=(Note("fulltext_relaxed", "Relaxed to any of: rollback."),), parent="legs"),
-    Span("legs", 0.004, 0, 0),
+    Span("legs", 0.004, 0, 4),
     Span("fuse", 0.0005, 0, 4),
     Span("complete", 0.002, 4, 4),
     Span("blend", 0.0005, 4, 4),

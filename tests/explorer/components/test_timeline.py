@@ -21,3 +21,8 @@ def test_stages_follow_each_other_and_legs_start_together(finished):
 def test_notes_come_with_their_stage(finished):
     rows = {row["span"].stage: row for row in span_rows(finished.trace, finished.state.scope)}
     assert [note.code for note in rows["fulltext"]["span"].notes] == ["fulltext_relaxed"]
+
+
+def test_a_merge_gets_the_chunks_of_all_legs(finished):
+    rows = {row["span"].stage: row["entered"] for row in span_rows(finished.trace, finished.state.scope)}
+    assert [rows[it] for it in ("analyze", "legs", "dense", "fuse", "complete")] == [0, 0, 0, 4, 4]
