@@ -237,7 +237,8 @@ def asking(run: EvaluationRun, request: SearchRequest = _EMPTY, *, values: Mappi
     """
     judge = "" if run.language_model == QUOTES else run.language_model
     if values is not None:
-        return replace(request, preset=run.preset, draft=False, values=values, judge_model=judge)
+        version = None if run.is_draft or run.is_fixed or run.overrides else run.version
+        return replace(request, preset=run.preset, draft=False, values=values, version=version, judge_model=judge)
     return replace(request, preset=run.preset, draft=run.is_draft, overrides=run.overrides, judge_model=judge)
 
 

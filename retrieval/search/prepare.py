@@ -159,8 +159,8 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
         if configuration.mode != HYBRID:
             # A confidence was calibrated for all legs, not for one.
             used = replace(used, calibrations={})
-        if configuration.is_draft or request.contender:
-            # The numbers of a draft or an experiment must not become those of the guards that all searches share.
+        if configuration.is_draft or request.contender or request.values is not None:
+            # Numbers that are not live must not become those of the guards that all searches share.
             used = used.with_part(RerankGuards, RerankGuards())
         if request.is_queued:
             used = used.with_part(QueuedTier, QueuedTier())
@@ -172,7 +172,9 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
 def _configuration(preset: Preset, request: SearchRequest) -> Configuration:
     if it := request.contender:
         return configuration_of(preset, values=it.values, number=it.number)
-    return configuration_of(preset, overrides=request.overrides, draft=request.draft, values=request.values)
+    if (values := request.values) is not None:
+        return configuration_of(preset, values=values, number=request.version)
+    return configuration_of(preset, overrides=request.overrides, draft=request.draft)
 
 
 def _seconds(request: SearchRequest, config: PresetConfig) -> float:

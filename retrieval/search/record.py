@@ -91,7 +91,8 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: dat
         section["subject"] = request.section.subject
     is_hurried = state.deadline.budget_seconds < outcome.config.deadline_ms / 1000
     draft = state.part(Draft)
-    is_other = configuration.overrides or configuration.is_draft or configuration.mode != HYBRID or is_hurried or draft
+    has_own_numbers = configuration.overrides or configuration.is_draft or request.values is not None
+    is_other = has_own_numbers or configuration.mode != HYBRID or is_hurried or draft
     interleaved = {"interleaving": draft.as_json()} if draft else {}
     left = filter_json(FullFilter(request.filter, request.conditions), keep_words=keeps_text)
     return SearchRecord(

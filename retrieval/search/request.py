@@ -54,6 +54,7 @@ class SearchRequest:
     draft: bool = False  #: Runs with the preset's draft instead of its live version: only for an admin.
     #: Complete numbers in place of a stored version's, as differences from the shipped defaults: only for an admin.
     values: Mapping[str, object] | None = None
+    version: int | None = None  #: The version that had these values; None for values that no version has.
     #: Set by an experiment alone: its numbers are used in place of the live version's.
     contender: Contender | None = None
     mode: str = HYBRID

@@ -9,7 +9,7 @@ from explorer.pages.evaluation import comparison
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.evaluation.question_sets import CaseFacts, save_case
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import EvaluationRun, LanguageModel
+from retrieval.models import EvaluationRun, LanguageModel, SearchRecord
 from retrieval.presets.catalog import preset_named
 from tests.questions import ROLLBACK
 
@@ -186,6 +186,8 @@ def test_a_query_is_compared_with_what_its_runs_measured(browse, start, world):
         "Run of Agent search, version 1, quotes",
     ]
     assert compared["left"].config.blend.dense > 0
+    logged = SearchRecord.objects.filter(surface="explorer", preset="corecube").values_list("trace", "is_ordinary")
+    assert [(it["version"], it["is_draft"], ordinary) for it, ordinary in logged] == [(1, False, False)]
     assert {"fuse", "complete", "access"} <= {it.stage for _, it in compared["stages"]}
     text = page(shown)
     assert "Agreement by stage" in text
