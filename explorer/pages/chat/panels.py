@@ -41,6 +41,8 @@ def exchange_panel(exchange: Exchange) -> dict[str, Any]:
         "read": exchange,
         "id": answer.pk,
         "is_open": exchange.state in {Message.State.WAITING, Message.State.WRITING},
+        # Greetings and thanks are answered without a passage: there is nothing to rate or to look up.
+        "is_about_documents": bool(exchange.references) or exchange.is_refused or not exchange.text,
         "is_retried": exchange.state in {Message.State.FAILED, Message.State.STOPPED},
         "spoken": _spoken(exchange, problem),
         "html": marked_html(exchange.text, {number: _chip(it) for number, it in sources.items()}, doubts),

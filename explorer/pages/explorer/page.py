@@ -120,7 +120,7 @@ def by_score(name: str, hit: Hit, following: Hit) -> str:
     if lead < _VISIBLE and is_by_rubric:
         return f"Same grade as {name}; the higher blended score ranks first."
     if lead < _VISIBLE:
-        return f"Tied with {name}; ties are sorted by chunk ID."
+        return f"Same score as {name}. Equal scores are ordered by chunk ID."
     if not ahead:
         return f"Beats {name} by {lead:.3f}."
     despite = f", despite {behind[0]}" if behind else ""

@@ -301,6 +301,12 @@ def test_what_a_user_may_not_see_any_more_is_nowhere(bob, answer, world, htmx, w
     assert "you can no longer see" in page(bob.get(f"{base}/"))
 
 
+def test_only_what_is_said_of_documents_is_rated_and_looked_up(bob):
+    for question, count in (("Hello", 0), (QUESTION, 1), ("Who paints the moon with cheese?", 1)):
+        shown = page(bob.post("/chat/", {"q": question}, follow=True))
+        assert [shown.count(it) for it in ("Search details", 'aria-label="Good answer"')] == [count, count], question
+
+
 def test_bob_is_told_nothing_of_what_he_may_not_see(bob, htmx):
     asks = "rollback zanzibar tangerine breach costs"
     bob.post("/chat/", {"q": asks}, headers=htmx)

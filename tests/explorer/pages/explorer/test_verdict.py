@@ -34,7 +34,7 @@ def test_trust_does_not_explain_what_lies_beyond_its_tolerance(finished):
 
 def test_equal_scores_keep_the_order_of_ids(finished):
     second = finished.hits[1]
-    assert verdict(second, second, finished) == "Tied with #4; ties are sorted by chunk ID."
+    assert verdict(second, second, finished) == "Same score as #4. Equal scores are ordered by chunk ID."
 
 
 def test_a_lead_without_contributions_is_told_as_a_number(finished):
