@@ -19,6 +19,7 @@ from explorer.components.chunk_tables import text_and_tables
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
 from explorer.components.links import document_url
+from explorer.components.preset_numbers import version_label
 from explorer.components.scope import sources_label
 from explorer.components.snippets import Segment
 from explorer.navigation import place_of
@@ -120,6 +121,7 @@ def marked(segments: Iterable[Segment]) -> SafeString:
 register.filter("text_and_tables", text_and_tables)
 register.filter("preset_title", wording.preset_title)
 register.filter("stage_fill", stage_colour)
+register.filter("version_label", version_label)
 
 
 @register.filter

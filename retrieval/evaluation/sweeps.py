@@ -83,9 +83,8 @@ def queue_sweep(question_set: QuestionSet, asked: SweepRequest, *, principal: Pr
     checked_objective(asked.objective)
     if asked.max_p95_ms is not None and not 0 < asked.max_p95_ms <= _MAX_MS:
         raise InvalidRequestError("The maximum p95 must be more than 0 ms and at most 10 minutes.")
-    queries = _answerable(question_set)
-    tuning = sum(map(in_tuning_half, queries))
-    if tuning in {0, len(queries)}:
+    tuning, held_out = halves(question_set)
+    if not (tuning and held_out):
         raise InvalidRequestError("This question set has too few answerable cases: each half of them needs one.")
     if Sweep.objects.filter(status__in=_OPEN).count() >= _MAX_OPEN:
         raise ConflictError(f"{_MAX_OPEN} sweeps already wait.")
@@ -104,12 +103,27 @@ def queue_sweep(question_set: QuestionSet, asked: SweepRequest, *, principal: Pr
             max_p95_ms=asked.max_p95_ms,
             user=principal.user,
             connection_ids=scope,
-            total=_total(asked.method, len(tried), tuning, len(queries) - tuning),
+            total=_total(asked.method, len(tried), tuning, held_out),
         )
         for number, values in enumerate(({}, *tried)):
             _add_trial(sweep, number, preset, base, values)
         audit.record("sweep.queued", actor=principal.user, subject=question_set.slug, sweep=str(sweep.pk))
     return sweep
+
+
+def halves(question_set: QuestionSet) -> tuple[int, int]:
+    """Return the number of answerable cases that choose a configuration, and of those that measure its gain."""
+    queries = _answerable(question_set)
+    tuning = sum(map(in_tuning_half, queries))
+    return tuning, len(queries) - tuning
+
+
+def detectable_gain(cases: int) -> float:
+    """Return the gain in nDCG@10 that a paired test on so many cases finds four times of five, at p < 0.05.
+
+    It supposes differences with a standard deviation of 0.18, as between two presets on the sample company.
+    """
+    return (1.96 + 0.84) * 0.18 / cases**0.5
 
 
 def sweeps_for(principal: Principal) -> QuerySet[Sweep]:

@@ -25,6 +25,7 @@ from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
 _MAX_LISTED: Final = 50
 _SHOWN_ROWS: Final = services.MAX_GRID_SETTINGS
+_SMALL_GAIN: Final = 0.1  #: Of nDCG@10: the least that a sweep should tell from chance.
 _TO: Final = " to "  #: Between the bounds of a range.
 
 
@@ -82,8 +83,21 @@ def new_sweep(request: HtmxHttpRequest) -> HttpResponse:
         "rows": [*rows, *[("", "")] * (services.MAX_SETTINGS - len(rows))],
         "shown_rows": max(_SHOWN_ROWS, len(rows)),
         "max_trials": services.MAX_TRIALS,
+        **_power(question_set),
     }
     return render(request, "explorer/evaluation/sweep_new.html", context, status=422 if problem else 200)
+
+
+def _power(question_set: QuestionSet) -> dict[str, Any]:
+    """Return the size of both halves, and what the second can tell from chance."""
+    tuning, held_out = services.halves(question_set)
+    gain = services.detectable_gain(held_out) if held_out else 1.0
+    return {
+        "tuning": tuning,
+        "held_out": held_out,
+        "detectable": min(gain, 1.0),
+        "has_few": round(gain, 2) > _SMALL_GAIN,
+    }
 
 
 def _asked(request: HtmxHttpRequest, preset: str) -> services.SweepRequest:

@@ -1,5 +1,7 @@
 """Pages of experiments."""
 
+import re
+
 import pytest
 from django.utils import timezone
 
@@ -33,7 +35,10 @@ def test_an_experiment_is_started_and_stopped_on_its_page(alice):
     assert (stored.preset_a, stored.number_a, stored.preset_b, stored.number_b) == ("corecube", 1, "helix", 0)
     assert (stored.share, stored.max_questions, stored.includes_api) == (25, 50, True)
     assert timezone.localtime(stored.ends_at).date() > last
-    assert "A: corecube 1 · B: helix defaults · 25 % of the questions, also through the API" in shown
+    assert (
+        "A: General search, version 1 · B: Agent search, shipped defaults · 25 % of the questions, also through the API"
+        in shown
+    )
     shown = text(alice.post(f"{PAGE}{stored.pk}/stop/", follow=True))
     assert "The experiment was stopped" in shown
     assert "Start experiment" in shown
@@ -68,7 +73,7 @@ def test_the_report_and_the_side_of_each_hit_are_shown(alice, world):
         teams = [team for _, _, team in record.trace["interleaving"]["teams"]]
         note_opened(record, teams.index("B") + 1)
     shown = text(alice.get(PAGE))
-    assert "B is preferred: corecube 2." in shown
+    assert "B is preferred: General search, version 2." in shown
     assert "-0.500 [-0.500, -0.176]" in shown
     shown = text(alice.get(f"/log/{record.pk}/"))
     assert "interleaved" in shown
@@ -101,6 +106,13 @@ def test_every_view_of_the_explorer_shows_an_interleaved_search(world, browse, t
     shown = text(browse("bob").get(f"/explorer/?q=roll+back+staging&tab={tab}"))
     assert "Roll" in shown
     assert SearchRecord.objects.filter(experiment__isnull=False).count() == 1
+
+
+def test_a_new_experiment_begins_with_two_different_sides(alice):
+    chosen = re.findall(r'<option value="([^"]+)" selected>', text(alice.get(PAGE)))
+    assert len(chosen) == 1
+    first, second, *_ = [value for value, _ in alice.get(PAGE).context["sides"]]
+    assert (chosen, first) == ([second], "corecube:1")
 
 
 def test_experiments_are_for_admins(browse, world):

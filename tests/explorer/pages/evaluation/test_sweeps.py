@@ -2,8 +2,9 @@
 
 import pytest
 
-from retrieval.evaluation.sweeps import run_waiting
-from retrieval.models import PresetVersion, Sweep
+from retrieval.evaluation.question_sets import save_case
+from retrieval.evaluation.sweeps import detectable_gain, halves, run_waiting
+from retrieval.models import PresetVersion, QuestionSet, Sweep
 from tests.questions import tuning_questions
 
 pytestmark = pytest.mark.usefixtures("unhurried")
@@ -40,6 +41,22 @@ def swept(alice):
     alice.post(NEW, FORM)
     run_waiting()
     return f"/sweeps/{Sweep.objects.get().pk}/"
+
+
+def test_the_form_says_what_so_many_cases_can_tell_from_chance(alice, world):
+    tuning, held_out = halves(QuestionSet.objects.get())
+    shown = page(alice.get(NEW, {"set": "tuning-questions"}))
+    assert "Few cases." in shown
+    assert f"{tuning} answerable cases choose the configuration and {held_out} measure its gain" in shown
+    for number in range(60):
+        save_case(QuestionSet.objects.get(), f"question {number}", actor=world.alice)
+    assert "Few cases." not in page(alice.get(NEW, {"set": "tuning-questions"}))
+
+
+def test_four_times_the_cases_tell_half_the_gain():
+    # 2.8 standard errors: 2.8 x 0.18 / 5 = 0.1008.
+    assert detectable_gain(25) == pytest.approx(0.1008)
+    assert detectable_gain(100) == pytest.approx(0.0504)
 
 
 def test_a_sweep_is_started_followed_and_its_best_drafted(alice, htmx):
