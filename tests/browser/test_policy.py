@@ -92,6 +92,17 @@ def test_the_description_of_an_api_is_used_under_the_policy(alice, path):
     expect(page.get_by_role("button", name="Execute").first).to_be_visible()
 
 
+def test_the_description_of_an_api_follows_the_theme(alice):
+    dark = re.compile("dark-mode")
+    alice.open(DOCS[0])
+    expect(alice.page.locator("html")).not_to_have_class(dark)
+    alice.page.emulate_media(color_scheme="dark")
+    expect(alice.page.locator("html")).to_have_class(dark)
+    alice.page.evaluate("localStorage.setItem('corecube-theme', 'light')")
+    alice.page.reload()
+    expect(alice.page.locator("html")).not_to_have_class(dark)
+
+
 def test_the_administration_is_used_under_the_policy(alice, world):
     seen = 0
     for model, its in admin.site._registry.items():
