@@ -20,7 +20,8 @@ from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.scope import AccessScope
 from retrieval.evaluation.answers import Requirements
-from retrieval.evaluation.case_answers import checked_expected, expected_in
+from retrieval.evaluation.case_answers import checked_expected, expected_in, expected_text
+from retrieval.evaluation.qrels import CSV_HEADER, csv_line
 from retrieval.evaluation.question_sets import CaseFacts, cut, save_case, tags_in
 from retrieval.models import Document, Judgment, QuestionSet
 from retrieval.models.document import id_in
@@ -89,6 +90,25 @@ def read_lines(texts: Sequence[str], question_set: QuestionSet) -> list[Line]:
     if len(lines) > MAX_LINES:
         raise InvalidRequestError(f"An import can have at most {MAX_LINES:,} lines.")
     return _scaled(_joined(lines, {str(pk): query for pk, query in question_set.cases.values_list("pk", "query")}))
+
+
+def as_csv(lines: Iterable[Line]) -> str:
+    """Return lines as one file that `read_lines` reads as the same lines, a document's grade with it."""
+    rows = (
+        (
+            it.query,
+            "yes" if it.is_answerable else "no",
+            it.document,
+            it.passage,
+            it.grade if it.document else "",
+            "",
+            it.user,
+            ", ".join(it.tags),
+            expected_text(it.answers),
+        )
+        for it in lines
+    )
+    return "".join(map(csv_line, (CSV_HEADER, *rows)))
 
 
 def _joined(lines: Sequence[Line], cases: Mapping[str, str]) -> list[Line]:
@@ -252,6 +272,14 @@ def _grade(text: str, where: str) -> float:
     if not -1000 <= grade <= 1000:  # noqa: PLR2004 -- also for not a number
         raise InvalidRequestError(f"{where}: the grade must be a number, best 0, 1, 2 or 3.")
     return grade
+
+
+def preview_lines(lines: Sequence[Line], question_set: QuestionSet, *, actor: User, scope: AccessScope) -> Imported:
+    """Return what `import_lines` would do, and raise as it does; nothing is stored."""
+    with transaction.atomic():
+        done = import_lines(lines, question_set, actor=actor, scope=scope)
+        transaction.set_rollback(True)
+    return done
 
 
 def import_lines(lines: Sequence[Line], question_set: QuestionSet, *, actor: User, scope: AccessScope) -> Imported:

@@ -7,6 +7,7 @@ read as a run is, only within the scope it searched in.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import sqrt
 from typing import Any, Final
 from uuid import UUID
 
@@ -123,7 +124,7 @@ def detectable_gain(cases: int) -> float:
 
     It supposes differences with a standard deviation of 0.18, as between two presets on the sample company.
     """
-    return (1.96 + 0.84) * 0.18 / cases**0.5
+    return (1.96 + 0.84) * 0.18 / sqrt(cases)
 
 
 def sweeps_for(principal: Principal) -> QuerySet[Sweep]:

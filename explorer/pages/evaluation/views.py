@@ -21,13 +21,14 @@ from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, w
 from retrieval.evaluation import question_sets as services
 from retrieval.evaluation.case_answers import expected_in
 from retrieval.evaluation.drawing import MAX_DRAWN, SAMPLES, draw
-from retrieval.evaluation.imports import MAX_CHARACTERS, import_lines, read_lines
+from retrieval.evaluation.imports import MAX_CHARACTERS, Imported, as_csv, import_lines, preview_lines, read_lines
 from retrieval.evaluation.judging import agreement, rated_passages
 from retrieval.evaluation.qrels import csv_of, qrels_of
 from retrieval.models import Case, EvaluationRun, Judgment, LanguageModel, QuestionSet
 from retrieval.records.judgments import normalised_query, outdated, standing
 
 _MAX_NAMED: Final = 5  #: Documents that an import did not find and names.
+_MAX_PREVIEWED: Final = 10  #: Lines of an import.
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 
 
@@ -153,18 +154,34 @@ def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
 
 @admin_action
 def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Import judgments from an uploaded file or pasted text, as the viewer's."""
+    """Import judgments from an uploaded file or pasted text, as the viewer's, or show what would be imported."""
     found, viewer = get_object_or_404(QuestionSet, slug=slug), viewer_of(request)
+    scope = scope_for(Principal(viewer))
     with errors_shown(request):
         lines = read_lines(_sent(request), found)
-        done = import_lines(lines, found, actor=viewer, scope=scope_for(Principal(viewer)))
-        counts = f"{wording.counted(done.cases, 'new case')} and {wording.counted(done.judgments, 'judgment')}"
-        messages.success(request, f"Imported {counts}.")
-        if done.missing:
-            names = ", ".join(done.missing[:_MAX_NAMED])
-            more = f" and {len(done.missing) - _MAX_NAMED} more" if len(done.missing) > _MAX_NAMED else ""
-            messages.warning(request, f"Not found among the documents that you can see: {names}{more}.")
+        if request.POST.get("action") == "preview":
+            done = preview_lines(lines, found, actor=viewer, scope=scope)
+            preview = {"counts": _counts(done), "missing": _missing(done), "rows": lines[:_MAX_PREVIEWED]}
+            context = {**_page(request, found), "preview": preview, "lines": len(lines), "text": as_csv(lines)}
+            return render(request, "explorer/evaluation/question_set.html", context)
+        done = import_lines(lines, found, actor=viewer, scope=scope)
+        messages.success(request, f"Imported {_counts(done)}.")
+        if missing := _missing(done):
+            messages.warning(request, missing)
     return redirect("explorer:question_set", slug=slug)
+
+
+def _counts(done: Imported) -> str:
+    return f"{wording.counted(done.cases, 'new case')} and {wording.counted(done.judgments, 'judgment')}"
+
+
+def _missing(done: Imported) -> str:
+    """Return which documents were not found; empty for none."""
+    if not done.missing:
+        return ""
+    names = ", ".join(done.missing[:_MAX_NAMED])
+    more = f" and {len(done.missing) - _MAX_NAMED} more" if len(done.missing) > _MAX_NAMED else ""
+    return f"Not found among the documents that you can see: {names}{more}."
 
 
 @admin_action

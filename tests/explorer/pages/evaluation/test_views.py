@@ -2,6 +2,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from corecube.access import scope_for
+from corecube.models import AuditEvent
 from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
 from retrieval.models import Case, Chunk, Judgment, QuestionSet
 from retrieval.records.judgments import PassageId, judge
@@ -102,6 +103,21 @@ def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):
     assert Judgment.objects.count() == 3
     said = page(client.post("/judgments/release-questions/import/", {"text": "query\nsomething new\n"}, follow=True))
     assert "1 new case and 0 judgments." in said
+
+
+def test_a_preview_shows_what_an_import_would_do_and_stores_nothing(browse, questions):
+    client, address = browse("alice"), "/judgments/release-questions/import/"
+    before = Case.objects.count(), Judgment.objects.count(), AuditEvent.objects.count()
+    sent = "query,document,grade,answerable,answer\nnew question,rollback,2,yes,=1; two | 2\nother,nowhere,1,no,\n"
+    shown = client.post(address, {"text": sent, "action": "preview"})
+    text = page(shown)
+    assert "2 new cases and 1 judgment of 2 lines would be" in text
+    assert "Not found among the documents that you can see: nowhere." in text
+    assert (Case.objects.count(), Judgment.objects.count(), AuditEvent.objects.count()) == before
+    assert "2 new cases and 1 judgment." in page(client.post(address, {"text": shown.context["text"]}, follow=True))
+    case = Case.objects.get(query="new question")
+    assert (case.answers, Judgment.objects.get(query=case.query).grade) == ([["=1"], ["two", "2"]], 2)
+    assert not Case.objects.get(query="other").is_answerable
 
 
 @pytest.mark.parametrize(
