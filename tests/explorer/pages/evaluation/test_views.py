@@ -111,7 +111,7 @@ def test_a_preview_shows_what_an_import_would_do_and_stores_nothing(browse, ques
     sent = "query,document,grade,answerable,answer\nnew question,rollback,2,yes,=1; two | 2\nother,nowhere,1,no,\n"
     shown = client.post(address, {"text": sent, "action": "preview"})
     text = page(shown)
-    assert "2 new cases and 1 judgment of 2 lines would be" in text
+    assert "2 lines would add 2 new cases and 1 judgment." in text
     assert "Not found among the documents that you can see: nowhere." in text
     assert (Case.objects.count(), Judgment.objects.count(), AuditEvent.objects.count()) == before
     assert "2 new cases and 1 judgment." in page(client.post(address, {"text": shown.context["text"]}, follow=True))
