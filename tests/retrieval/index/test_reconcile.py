@@ -34,7 +34,7 @@ class Text:
         return TextWriter(build, "english")
 
     def change(self, document):
-        assert Chunk.objects.filter(document_id=document).update(text="Nobody was told of this text.")
+        assert Chunk.objects.filter(document_id=document).update(text="No entry names this text.")
 
     def lose(self, build, document, position):
         with self.writer(build) as writer:
@@ -165,7 +165,7 @@ def test_a_worker_compares_the_part_whose_turn_it_is(model, document, monkeypatc
     worker._follow_until_stopped()
     assert not differing(model, document)
     assert f"{model.command}.reconciled documents=1 part={part_of(document)}" in caplog.text
-    assert "Nobody was told" not in caplog.text
+    assert "No entry names" not in caplog.text
 
 
 def test_nothing_is_compared_while_another_process_writes(model, document):
