@@ -71,6 +71,6 @@ def _as_written(phase: Phase, check: CheckStore) -> Phase:
 
 CONSOLIDATED_REFERENCE: Final = reference_version(
     CONSOLIDATED,
-    "As published, before CoreCube improved it: floors on cosines, ceilings of 50, another order of stages.",
+    "As published, before CoreCube improved it: floors on cosines, ceilings of 50, the published order of stages.",
     build=build_consolidated_reference,
 )

@@ -50,6 +50,6 @@ def build_corecube_reference(config: CorecubeConfig, resources: Resources) -> Pi
 
 CORECUBE_REFERENCE: Final = reference_version(
     CORECUBE,
-    "As published, before CoreCube improved it: ts_rank_cd, fixed weights of 60/30/10, filters in that order.",
+    "As published, before CoreCube improved it: ts_rank_cd, fixed weights of 60/30/10, filters in the published order.",
     build=build_corecube_reference,
 )
