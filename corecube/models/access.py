@@ -45,12 +45,22 @@ class User(AbstractUser):
         return self.is_active and self.is_staff
 
 
+class CompartmentQuerySet(models.QuerySet["Compartment"]):
+    """Compartments."""
+
+    def listed(self) -> Self:
+        """Return those that lists show: all but those of files attached to conversations."""
+        return self.exclude(connections__is_attached=True)
+
+
 class Compartment(models.Model):
     """A set of connections to which access is granted together."""
 
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
+
+    objects = CompartmentQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["name"]

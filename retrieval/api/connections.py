@@ -325,7 +325,7 @@ def _apply(connection: Connection, body: ConnectionChange) -> None:
         connection.trust = TrustLevel[body.trust.upper()]
     if "compartment" in sent:
         unknown = services.InvalidConnectionError({"compartment": "No compartment has this slug."})
-        connection.compartment = first_or(unknown, Compartment.objects.filter(slug=storable(body.compartment)))
+        connection.compartment = first_or(unknown, Compartment.objects.listed().filter(slug=storable(body.compartment)))
 
 
 def _merged(config: Any, changes: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 -- a JSON field holds anything

@@ -27,7 +27,8 @@ def ingest_version() -> int:
 
 def older_documents() -> list[OlderDocuments]:
     """Return the documents of other ingestion versions than the current one, by connection and version."""
-    groups = _older().values_list("connection__slug", "connection__name", "ingest_version").annotate(Count("pk"))
+    listed = _older().filter(connection__in=Connection.objects.listed())
+    groups = listed.values_list("connection__slug", "connection__name", "ingest_version").annotate(Count("pk"))
     return [OlderDocuments(*group) for group in groups.order_by("connection__name", "ingest_version")]
 
 

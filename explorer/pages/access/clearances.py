@@ -91,10 +91,10 @@ def level_of(value: int) -> str:
 @admin_page("GET")
 def clearances(request: HtmxHttpRequest) -> HttpResponse:
     """Show the clearances of all groups, and of users with individual grants."""
-    compartments = list(Compartment.objects.prefetch_related("connections"))
+    compartments = list(Compartment.objects.listed().prefetch_related("connections"))
     grants = clearances_of(Grant.objects.all())
     groups = Group.objects.annotate(Count("user")).order_by("name")
-    users = User.objects.filter(grants__isnull=False).distinct().order_by("username")
+    users = User.objects.filter(grants__compartment__in=compartments).distinct().order_by("username")
     context = {
         "columns": list(columns(compartments)),
         "groups": [
@@ -112,7 +112,7 @@ def clearances(request: HtmxHttpRequest) -> HttpResponse:
 @admin_action
 def change(request: HtmxHttpRequest) -> HttpResponse:
     """Set or remove a clearance; return the new cell with an undo."""
-    compartment = get_object_or_404(Compartment, slug=request.POST.get("compartment", ""))
+    compartment = get_object_or_404(Compartment.objects.listed(), slug=request.POST.get("compartment", ""))
     holder = _holder(request.POST.get("kind", ""), request.POST.get("holder", ""))
     clearance, expected = (_level(request.POST.get(name, "")) for name in ("clearance", "was"))
     save = partial(
@@ -193,7 +193,7 @@ def last_change(request: HtmxHttpRequest) -> _ChangeNote | None:
     if event is None:
         return None
     given = event.details.get("holder", {})
-    compartment = Compartment.objects.filter(slug=event.details.get("compartment", "")).first()
+    compartment = Compartment.objects.listed().filter(slug=event.details.get("compartment", "")).first()
     try:
         holder = _holder(given.get("kind", ""), str(given.get("id", "")))
     except Http404:

@@ -52,8 +52,8 @@ def _holder(grant: Grant) -> tuple[Holder, str]:
 @admin_page("GET", may_cache=True)
 def compartments(request: HtmxHttpRequest) -> HttpResponse:
     """List the compartments and sensitivity levels."""
-    found = Compartment.objects.prefetch_related("connections", "grants__user", "grants__group")
-    levels = list(Connection.objects.values_list("sensitivity", flat=True))
+    found = Compartment.objects.listed().prefetch_related("connections", "grants__user", "grants__group")
+    levels = list(Connection.objects.listed().values_list("sensitivity", flat=True))
     context = {
         "rows": _rows(found),
         "levels": tuple(
@@ -81,7 +81,7 @@ def new_compartment(request: HtmxHttpRequest) -> HttpResponse:
 def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show a compartment; a POST changes its name and description."""
     found = get_object_or_404(
-        Compartment.objects.prefetch_related("connections", "grants__user", "grants__group"), slug=slug
+        Compartment.objects.listed().prefetch_related("connections", "grants__user", "grants__group"), slug=slug
     )
     form = CompartmentForm(request.POST or None, initial={"name": found.name, "description": found.description})
     if request.method == "POST" and form.is_valid():
@@ -104,7 +104,7 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admin_page("GET", "POST", may_cache=True)
 def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show the consequences of deleting a compartment; a POST deletes it."""
-    found = get_object_or_404(Compartment, slug=slug)
+    found = get_object_or_404(Compartment.objects.listed(), slug=slug)
     if request.method == "POST":
         try:
             deleted = delete_compartment(found, actor=viewer_of(request))

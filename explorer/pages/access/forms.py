@@ -49,7 +49,7 @@ class AccessForm(ConsoleForm):
         Group.objects.order_by("name"), required=False, widget=forms.CheckboxSelectMultiple
     )
     compartments = forms.ModelMultipleChoiceField(
-        Compartment.objects.all(), required=False, widget=forms.CheckboxSelectMultiple
+        Compartment.objects.listed(), required=False, widget=forms.CheckboxSelectMultiple
     )
     clearance = forms.TypedChoiceField(
         choices=SENSITIVITY_CHOICES, coerce=int, initial=Sensitivity.INTERNAL, required=False, empty_value=None
@@ -174,7 +174,7 @@ class KeyForm(ConsoleForm):
         super().__init__(data, initial={"user": owner.username if owner else actor.username})
         self._actor = actor
         # The list must not reveal other compartments to users who are not admins.
-        compartments = Compartment.objects.all()
+        compartments = Compartment.objects.listed()
         if not actor.is_admin:
             compartments = compartments.filter(pk__in=[it.pk for it in visible_compartments(actor)])
         field = self.fields["compartments"]

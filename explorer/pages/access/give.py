@@ -62,7 +62,7 @@ def _chosen(request: HtmxHttpRequest) -> dict[str, object]:
     """Return what links to the page preselect: a group, a user, a compartment, or what gives access to a connection."""
     names = {"groups": "group", "users": "user", "compartments": "compartment"}
     chosen: dict[str, object] = {field: _numbers(request.GET.getlist(name)) for field, name in names.items()}
-    connection = Connection.objects.filter(slug=storable(request.GET.get("connection", ""))).first()
+    connection = Connection.objects.listed().filter(slug=storable(request.GET.get("connection", ""))).first()
     if connection:
         chosen |= {"compartments": [connection.compartment_id], "clearance": connection.sensitivity}
     return chosen

@@ -57,7 +57,7 @@ def _people_list(found: QuerySet[User], limit: int) -> dict[str, Any]:
 
 
 def _clearances(holder: Holder) -> dict[str, Any]:
-    compartments = list(Compartment.objects.prefetch_related("connections"))
+    compartments = list(Compartment.objects.listed().prefetch_related("connections"))
     return {
         "columns": list(columns(compartments)),
         "grants": row(holder, compartments, clearances_of(holder.grants)),

@@ -64,7 +64,7 @@ def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
 @admin_page("GET", "POST", varies=True)
 def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Test or save the settings of a connection."""
-    connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
+    connection = get_object_or_404(Connection.objects.listed().select_related("compartment"), slug=slug)
     if connection.kind not in KINDS:
         raise Http404
     return _edited(request, connection)
@@ -73,7 +73,7 @@ def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admin_page("GET", may_cache=True)
 def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
     """Show who could see a connection with these settings and, for a stored one, who would gain or lose access."""
-    before = get_object_or_404(Connection, slug=slug) if slug else None
+    before = get_object_or_404(Connection.objects.listed(), slug=slug) if slug else None
     compartment = whole_number(request.GET.get("compartment", ""), 0)
     sensitivity = whole_number(request.GET.get("sensitivity", ""), -1)
     is_added = before is None and bool(request.GET.get("new_compartment", "").strip())
@@ -86,7 +86,7 @@ def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
 @admin_page("GET", "POST")
 def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show what is deleted with a connection; a POST with the name entered deletes it."""
-    connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
+    connection = get_object_or_404(Connection.objects.listed().select_related("compartment"), slug=slug)
     form = DeleteConnectionForm(request.POST or None, expected=connection.name)
     if request.method == "POST" and form.is_valid():
         documents, chunks = delete_connection(connection, actor=viewer_of(request))

@@ -168,6 +168,7 @@ class ConnectionForm(SluggedForm):
             choice.choices = list(labels.items())
         compartment = self.fields["compartment"]
         assert isinstance(compartment, forms.ModelChoiceField)  # noqa: S101 -- it is a foreign key's
+        compartment.queryset = Compartment.objects.listed()
         compartment.empty_label = "Select a compartment"
         if self.kind.receives_documents:
             del self.fields["sync_every_minutes"]
@@ -180,7 +181,7 @@ class ConnectionForm(SluggedForm):
 
     def _offer_compartment(self, field: "forms.ModelChoiceField[Compartment]") -> None:
         """Offer a new compartment for a new connection, and preselect the only one that there is."""
-        only = list(Compartment.objects.values_list("pk", flat=True)[:2])
+        only = list(Compartment.objects.listed().values_list("pk", flat=True)[:2])
         field.initial = only[0] if len(only) == 1 else None
         if self.data.get(_NEW_COMPARTMENT, "").strip():
             field.required = False

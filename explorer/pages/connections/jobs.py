@@ -139,7 +139,7 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
     now = timezone.now()
     filters = {name: value for name in ("state", "connection") if (value := request.GET.get(name, ""))}
     # An unknown state is ignored.
-    syncs = Sync.objects.select_related("connection")
+    syncs = Sync.objects.filter(connection__in=Connection.objects.listed()).select_related("connection")
     state = filters.get("state", "")
     if state == "open":
         syncs = syncs.filter(status__in=Sync.OPEN)
@@ -206,4 +206,5 @@ def retry(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
 
 
 def _sync(job_id: UUID) -> Sync:
-    return get_object_or_404(Sync.objects.select_related("connection"), pk=job_id)
+    syncs = Sync.objects.filter(connection__in=Connection.objects.listed())
+    return get_object_or_404(syncs.select_related("connection"), pk=job_id)

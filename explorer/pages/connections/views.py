@@ -174,7 +174,7 @@ def moved(request: HtmxHttpRequest, rest: str) -> HttpResponse:
 def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show one connection with its last syncs, problems and documents; htmx gets only the documents."""
     if wants_fragment(request):
-        found = get_object_or_404(Connection, slug=slug)
+        found = get_object_or_404(Connection.objects.listed(), slug=slug)
         context = {"connection": found, "is_filtered": True, **_documents(request, found)}
         return render(request, "explorer/connections/_connection_documents_list.html", context)
     return render(request, "explorer/connections/connection.html", _connection_context(request, slug))
@@ -202,7 +202,7 @@ def first_sync(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admin_page("GET", varies=True)
 def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Preview which chunks of a connection a quality threshold drops; texts only for viewers with access."""
-    connection = get_object_or_404(Connection, slug=slug)
+    connection = get_object_or_404(Connection.objects.listed(), slug=slug)
     # `least` is the parameter's name in bookmarks of an earlier release.
     minimum = request.GET.get("minimum", request.GET.get("least", f"{live_minimum():g}"))
     form = QualityForm({"minimum": minimum})
@@ -219,7 +219,7 @@ def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admin_action
 def sync_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Queue a sync."""
-    connection = get_object_or_404(Connection, slug=slug)
+    connection = get_object_or_404(Connection.objects.listed(), slug=slug)
     confirmed = request.POST.get("allow_deletions") == "yes"
     is_dry = request.POST.get("dry_run") == "yes"
     try:
@@ -232,7 +232,7 @@ def sync_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admin_action
 def switch(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Enable or disable a connection."""
-    connection = get_object_or_404(Connection, slug=slug)
+    connection = get_object_or_404(Connection.objects.listed(), slug=slug)
     switch_connection(connection, enabled=request.POST.get("enabled") == "yes", actor=viewer_of(request))
     if connection.enabled:
         messages.success(request, f"{connection.name} was enabled. It is searched, and synced on schedule.")
@@ -244,7 +244,7 @@ def switch(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admin_action
 def upload(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Store uploaded files and queue a sync that imports them; a rejected file does not affect the others."""
-    connection = get_object_or_404(Connection, slug=slug, kind="upload")
+    connection = get_object_or_404(Connection.objects.listed(), slug=slug, kind="upload")
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for error in form.errors["uploads"]))
@@ -351,7 +351,7 @@ def _in_progress(syncs: Iterable[Sync]) -> list[dict[str, Any]]:
 
 
 def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object]:
-    connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
+    connection = get_object_or_404(Connection.objects.listed().select_related("compartment"), slug=slug)
     row = connection_rows([connection])[0]
     now = timezone.now()
     last = list(connection.syncs.select_related("connection")[:_LAST_SYNCS])

@@ -69,6 +69,6 @@ def _sources(first: date, last: date) -> list[dict[str, Any]]:
     found = by_source(first, last)
     rows = [
         {"connection": it, "answers": _line(found[it.pk].answers), "passages": _line(found[it.pk].passages)}
-        for it in Connection.objects.filter(pk__in=found).order_by("name")
+        for it in Connection.objects.listed().filter(pk__in=found).order_by("name")
     ]
     return sorted(rows, key=lambda it: -it["answers"]["down"] - it["passages"]["down"])

@@ -245,7 +245,8 @@ def _searches(chosen: str, now: datetime) -> dict[str, Any]:
 
 
 def _jobs(now: datetime) -> dict[str, Any]:
-    syncs = Sync.objects.filter(status__in=Sync.OPEN).select_related("connection").order_by("queued_at")[:_MAX_JOBS]
+    found = Sync.objects.filter(connection__in=Connection.objects.listed(), status__in=Sync.OPEN)
+    syncs = found.select_related("connection").order_by("queued_at")[:_MAX_JOBS]
     rows: list[dict[str, Any]] = [sync_row(job, now, known=0) for job in job_states(syncs, now)]
     return {"jobs": rows, "is_open": bool(rows)}
 

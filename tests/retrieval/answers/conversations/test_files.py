@@ -11,6 +11,7 @@ from retrieval.answers.conversations.files import MAX_BYTES, MAX_FILES, attach, 
 from retrieval.answers.conversations.reading import exchange_of
 from retrieval.answers.conversations.shelf import delete_all, forget_old_conversations
 from retrieval.answers.conversations.writing import begin, claimed, finished
+from retrieval.ingest.services import queue_sync
 from retrieval.models import Chunk, Conversation, Document, Message
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
@@ -67,6 +68,33 @@ def test_no_list_shows_it(world, conversation, client):
     for name in ("alice", "bob"):
         listed = client.get("/api/v1/connections", headers={"Authorization": f"Bearer {world.key(name)}"}).json()
         assert conversation.files.slug not in str(listed)
+
+
+def test_admins_pages_do_not_show_it_and_cannot_give_access_to_it(world, conversation, client):
+    compartment, slug = conversation.files.compartment, conversation.files.slug
+    sync = queue_sync(conversation.files, actor=world.bob)
+    client.force_login(world.alice)
+    pages = ("/access/give/", "/access/compartments/", "/access/clearances/", "/access/users/new/", "/keys/new/")
+    for path in (*pages, "/connections/new/push/", "/jobs/", "/overview/jobs/"):
+        page = client.get(path)
+        assert (page.status_code, "ttached" in page.content.decode()) == (200, False), path
+    levels = client.get("/access/compartments/").context["levels"]
+    assert sum(count for *_, count in levels) == Connection.objects.listed().count()
+    given = {"users": [world.alice.pk], "compartments": [compartment.pk], "clearance": "3"}
+    assert "compartments" in client.post("/access/give/", given).context["form"].errors
+    change = {
+        "compartment": compartment.slug,
+        "kind": "user",
+        "holder": world.alice.pk,
+        "was": "none",
+        "clearance": "3",
+    }
+    assert client.post("/access/clearances/change/", change).status_code == 404
+    for path in (slug, f"{slug}/edit", f"{slug}/delete", f"{slug}/sync"):
+        assert client.post(f"/connections/{path}/").status_code in {404, 405}, path
+    for path in (f"/jobs/{sync.pk}/", f"/connections/{slug}/", f"/access/compartments/{compartment.slug}/"):
+        assert client.get(path).status_code == 404
+    assert not scope_for(world.principal("alice")).allows(conversation.files_id)
 
 
 def test_another_file_of_the_same_name_replaces_it(conversation, answered):
