@@ -1,5 +1,6 @@
 """Whether the passages answer the question: the verdict, its confidence, and the contribution of each signal."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
     found, config = outcome.state.answerability, outcome.config.answerability
     if found is None:
         return None
-    rows = tuple(_rows(found))
+    rows, contributions = tuple(_rows(found)), found.contributions.values()
     return {
         "verdict": VERDICTS[found.verdict],
         "tone": TONES[found.verdict],
@@ -32,6 +33,9 @@ def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
         "reason": WORDS["verdict_reasons"].get(found.reason, found.reason),
         "explanation": _weakness(found, config, rows) if found.reason == Reason.WEAK_MATCH else found.explanation,
         "rows": rows,
+        "start": _signed(found.intercept),
+        # Empty for a verdict whose contributions are unknown.
+        "sum": _signed(found.intercept + math.fsum(contributions)) if contributions else "",
     }
 
 
@@ -52,11 +56,15 @@ def _rows(found: Answerability) -> Iterator[dict[str, Any]]:
         yield {
             "label": signal_label(name),
             "value": f"{found.signals[name]:.2f}",
-            "added": "" if added is None else f"{added:+.2f}".replace("-", "\N{MINUS SIGN}"),
+            "added": "" if added is None else _signed(added),
             "is_for": (added or 0.0) >= 0,
             "x": round(_MIDDLE if (added or 0.0) >= 0 else _MIDDLE - width, 2),
             "width": round(width, 2),
         }
+
+
+def _signed(log_odds: float) -> str:
+    return f"{log_odds:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def signal_label(name: str) -> str:

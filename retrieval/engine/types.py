@@ -230,6 +230,7 @@ class Answerability:
     verdict: Verdict
     confidence: float  #: Probability that the passages hold the answer, 0 to 1.
     is_calibrated: bool  #: Whether the model was fitted on judgments of this installation.
+    intercept: float = 0.0  #: The log-odds before any signal is added.
     #: The raw signals by name, and what each added to the log-odds.
     signals: Mapping[str, float] = field(default_factory=dict)
     contributions: Mapping[str, float] = field(default_factory=dict)

@@ -72,6 +72,7 @@ def judge(
         verdict=verdict,
         confidence=confidence,
         is_calibrated=model.is_calibrated,
+        intercept=fit.intercept,
         signals=dict(signals),
         contributions=fit.contributions(signals),
         reason=reason,

@@ -6,6 +6,7 @@ import pytest
 
 from explorer.components.answerability import answerability_panel, signal_label
 from retrieval.engine.types import Answerability, Verdict
+from retrieval.ranking.answerability.logistic import logistic
 from retrieval.ranking.answerability.model import WITH_SENTENCES, shipped
 from retrieval.ranking.answerability.verdict import Reason
 
@@ -13,6 +14,7 @@ JUDGED = Answerability(
     verdict=Verdict.PARTIAL,
     confidence=0.456,
     is_calibrated=False,
+    intercept=-0.377,
     signals={"coverage_sentence": 0.5, "unknown_share": 0.1, "cosine_best": 0.61, "leg_agreement": 0.0},
     contributions={"coverage_sentence": -0.2, "cosine_best": 0.8, "leg_agreement": -0.4},
     reason="weak_match",
@@ -58,6 +60,13 @@ def test_what_weighs_most_comes_first_and_what_was_not_read_last(make_outcome):
     ]
     # The longest bar takes half of the width; bars grow from the middle to both sides.
     assert [(row["x"], row["width"]) for row in rows] == [(50.0, 50.0), (25.0, 25.0), (37.5, 12.5), (50.0, 0.0)]
+
+
+def test_the_starting_value_and_the_contributions_sum_to_the_confidence(make_outcome):
+    panel = answerability_panel(make_outcome(answerability=JUDGED))
+    assert (panel["start"], panel["sum"]) == ("\N{MINUS SIGN}0.38", "\N{MINUS SIGN}0.18")
+    assert logistic(-0.177) == pytest.approx(JUDGED.confidence, abs=0.001)
+    assert answerability_panel(make_outcome(answerability=replace(JUDGED, contributions={})))["sum"] == ""
 
 
 def test_a_search_that_was_not_judged_shows_nothing(make_outcome):
