@@ -189,7 +189,7 @@ def _tie(rank: int, hit: Hit, outcome: SearchOutcome) -> Iterator[Badge]:
     following = outcome.state.hits[rank : rank + 1]
     tolerance = outcome.config.tie_tolerance
     if tolerance and following and hit.score_type is following[0].score_type and hit.score < following[0].score:
-        yield Badge("tie", f"Scores within {tolerance:g} count as equal. Then the more trusted source ranks first.")
+        yield Badge("tie", f"Tie within {tolerance:g}: the more trusted source first.")
 
 
 def age(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> str:

@@ -33,7 +33,7 @@ _EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
 class _Replay:
     address: str  #: Empty if it cannot run again.
     obstacle: str
-    leaves_out: tuple[str, ...] = ()
+    leaves_out: tuple[str, ...] = ()  #: Sentences.
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ def _slugs(scope: AccessScope) -> set[str]:
 def _left_out(record: SearchRecord) -> Iterator[str]:
     if overrides := record.trace.get("overrides"):
         names = PresetConfig.by_present_names(overrides)
-        yield f"settings that the request overrode: {', '.join(names)}"
+        yield f"It ignores settings that the request overrode: {', '.join(names)}."
     was_filtered = any(note.code == "filtered" for span in spans_of(record.trace) for note in span.notes)
     if was_filtered and not record.trace.get("filter"):
-        yield "its document filters"
+        yield "It ignores its document filters."
     if record.trace.get("is_draft"):
-        yield "its draft (the live version is used)"
+        yield "It ignores its draft: the live version is used."
     if record.top_k != _EXPLORER_TOP_K:
-        yield f"its number of hits, {record.top_k} (the Explorer returns {_EXPLORER_TOP_K})"
+        yield f"The Explorer shows {_EXPLORER_TOP_K} hits; this search returned up to {record.top_k}."
 
 
 def config_then(record: SearchRecord) -> PresetConfig:

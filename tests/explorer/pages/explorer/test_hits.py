@@ -72,4 +72,4 @@ def test_a_hit_before_one_with_a_higher_score_is_marked_as_a_tie(finished, make_
     )
     rows = hit_rows(make_outcome(hits=(first, second, third)))
     assert [[badge.text for badge in row["badges"]] for row in rows] == [["tie"], [], []]
-    assert rows[0]["badges"][0].detail.startswith("Scores within 0.01 count as equal.")
+    assert rows[0]["badges"][0].detail == "Tie within 0.01: the more trusted source first."

@@ -291,7 +291,10 @@ def test_a_record_is_asked_again_with_its_preset_scope_and_person(browse, logged
     asked = logged("bob", narrowing=ScopeRequest(include=("runbooks",)), top_k=3, overrides={"blend.dense": 0.5})
     response = browse("alice").get(f"/log/{asked.pk}/")
     assert response.context["replay"].address == "/explorer/?q=how+to+roll+back&preset=corecube&as=bob"
-    assert len(response.context["replay"].leaves_out) == 2
+    assert response.context["replay"].leaves_out == (
+        "It ignores settings that the request overrode: blend.dense.",
+        "The Explorer shows 10 hits; this search returned up to 3.",
+    )
     again = browse("alice").get(response.context["replay"].address)
     assert again.status_code == 200
     assert f"/compare/?a=log:{asked.pk}" in page(response)
@@ -333,7 +336,7 @@ def test_conditions_that_were_not_kept_are_named(browse, logged):
     del record.trace["filter"]
     record.save()
     left_out = browse("alice").get(f"/log/{record.pk}/").context["replay"].leaves_out
-    assert left_out == ("its document filters",)
+    assert left_out == ("It ignores its document filters.",)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"since": "soon"}', '{"memory_types": ["dream"]}', "1" * 5000])
@@ -381,7 +384,7 @@ def test_settings_under_former_names_are_shown_and_compared(browse, logged):
     settings = [item for cell in response.context["panels"]["funnel"]["cells"] for item in cell["settings"]]
     assert [value for key, value, _ in settings if key == "quality.minimum"] == [0.1]
     assert all(row.is_same for row in response.context["since"]["differences"])
-    assert "settings that the request overrode: quality.minimum" in response.context["replay"].leaves_out
+    assert "It ignores settings that the request overrode: quality.minimum." in response.context["replay"].leaves_out
 
 
 # Looking for a text.
