@@ -67,7 +67,8 @@ def unanswered(since: datetime, *, scope: AccessScope, limit: int) -> tuple[Unan
         found.setdefault(" ".join(query.split()), []).append(near)
     asked = [query for query, searches in found.items() for _ in searches]
     known = {document for searches in found.values() for near in searches for document in near}
-    documents = Document.objects.in_scope(scope).select_related("connection").in_bulk(known)
+    listed = Document.objects.in_scope(scope).filter(connection__is_attached=False)
+    documents = listed.select_related("connection").in_bulk(known)
     return tuple(
         _with_nearest(topic, [near for query in topic.questions for near in found[query]], documents)
         for topic in topics(asked, limit=limit)
