@@ -77,6 +77,13 @@ def test_without_scripts_the_page_comes_with_the_whole_answer(bob):
     assert answer.state == "done"
 
 
+@pytest.mark.parametrize(("who", "is_shown"), [("alice", True), ("bob", False)])
+def test_only_admins_see_the_scores_of_sources(browse, who, is_shown):
+    shown = page(browse(who).post("/chat/", {"q": QUESTION}, follow=True))
+    assert "deployctl rollback" in shown
+    assert ('title="Ranking score"' in shown) == is_shown
+
+
 def test_with_scripts_the_answer_comes_as_events(bob, htmx):
     response = bob.post("/chat/", {"q": "How many minutes does draining the queue take?"}, headers=htmx)
     answer = Message.objects.get(role="assistant")

@@ -7,7 +7,7 @@ import pytest
 from corecube.scope import AccessScope
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import QueryTerms, Term, Verdict
-from retrieval.ranking.answerability.logistic import LogisticModel
+from retrieval.ranking.answerability.logistic import LogisticModel, logistic
 from retrieval.ranking.answerability.model import AnswerabilityModel
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing, verdict_of
 from tests.retrieval.conftest import chunk_id, connection, scope
@@ -51,6 +51,13 @@ def test_an_answerable_question_has_no_reason(state):
     assert (found.verdict, found.reason, found.explanation) == (Verdict.ANSWERABLE, "", "")
     assert found.contributions == {"cosine_best": pytest.approx(1.6)}
     assert not found.is_calibrated
+
+
+def test_the_starting_value_and_the_contributions_give_the_confidence(state):
+    fit = replace(FIT, intercept=-0.7)
+    found = judge(state, {"cosine_best": 0.9}, model=AnswerabilityModel(fit, fit), config=CONFIG)
+    assert found.intercept == -0.7
+    assert logistic(found.intercept + sum(found.contributions.values())) == pytest.approx(found.confidence)
 
 
 @pytest.mark.parametrize(("cosine", "reason"), [(0.9, "conflicting"), (0.5, "conflicting"), (0.25, "weak_match")])
