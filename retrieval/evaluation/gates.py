@@ -12,7 +12,7 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from corecube import audit
-from corecube.access import Principal, scope_for
+from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.version import VERSION
@@ -218,7 +218,7 @@ def _newest(gate: Gate, preset: Preset, values: _Values, principal: Principal) -
         values=dict(values),
         counts=EvaluationRun.Counts.PEOPLE,
         trial=None,
-        connection_ids__contains=scope_for(principal).connection_ids,
+        connection_ids__contains=scope_for(principal, ScopeRequest()).connection_ids,
     )
     if waiting := found.filter(status__in=(_Status.QUEUED, _Status.RUNNING)).first():
         return waiting

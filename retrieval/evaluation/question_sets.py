@@ -13,9 +13,9 @@ from django.db.models import F
 from django.utils.text import slugify
 
 from corecube import audit
-from corecube.access import Principal, scope_for
+from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
-from corecube.models import User
+from corecube.models import Connection, User
 from corecube.sanitise import storable
 from retrieval.engine.types import Verdict
 from retrieval.errors import JudgingError, SearchTimeoutError
@@ -304,6 +304,14 @@ def principal_of_case(case: Case, principal: Principal) -> Principal:
     return Principal(case.user, actor=principal.user)
 
 
+def narrowing_of(searcher: Principal) -> ScopeRequest:
+    """Return what cases are searched in: as another user, not in that user's memory, which is private."""
+    if searcher.actor is None:
+        return ScopeRequest()
+    memory = Connection.objects.filter(memory__user=searcher.user, pk__in=scope_for(searcher).connection_ids)
+    return ScopeRequest(exclude=tuple(memory.values_list("slug", flat=True)))
+
+
 def unrecorded_search(
     asked: SearchRequest,
     *,
@@ -348,6 +356,7 @@ def measured_case(
     access of the search. Raises as `search` does, and NotPermittedError for a user who was deactivated.
     """
     searcher = principal_of_case(case, principal)
+    asked = replace(asked, narrowing=narrowing_of(searcher))
     usage_ids: list[int] = []
     result, outcome = _searched(case, asked, searcher, resources, usage_ids)
     if how.answered_by is not None:

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from corecube import audit
-from corecube.access import Principal, scope_for
+from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.database import each_taken, first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError
 from retrieval.engine.tunables import TunableFacts
@@ -91,7 +91,7 @@ def queue_sweep(question_set: QuestionSet, asked: SweepRequest, *, principal: Pr
         raise ConflictError(f"{_MAX_OPEN} sweeps already wait.")
     base = configuration_of(preset).config
     tried = _configurations(base, asked)
-    scope = scope_for(principal).connection_ids
+    scope = scope_for(principal, ScopeRequest()).connection_ids
     with transaction.atomic():
         sweep = Sweep.objects.create(
             question_set=question_set,

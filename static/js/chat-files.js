@@ -19,7 +19,6 @@ const move = (address) => {
   if (address && address !== window.location.pathname) {
     window.history.pushState(null, "", address);
     composer.action = address;
-    form.action = `${address}files/`;
   }
 };
 
@@ -35,7 +34,8 @@ const attach = async (files) => {
   }
   say(files.length === 1 ? `Attaching ${files[0].name} …` : `Attaching ${files.length} files …`, false);
   try {
-    const response = await fetch(form.action, { method: "POST", body: data, headers: { "HX-Request": "true" } });
+    // The question form knows the conversation, also one that a question began.
+    const response = await fetch(`${composer.action}files/`, { method: "POST", body: data, headers: { "HX-Request": "true" } });
     const text = await response.text();
     if (!response.ok) {
       const isPlain = response.headers.get("Content-Type")?.startsWith("text/plain");

@@ -119,6 +119,15 @@ def test_a_file_is_attached_answered_from_and_removed(bob, tmp_path):
     expect(bob.page.locator("[data-exchange]")).to_have_count(1)
 
 
+def test_a_file_goes_to_the_conversation_that_a_question_began(bob, tmp_path):
+    bob.open("/chat/")
+    ask(bob)
+    (tmp_path / "walrus.md").write_text("The walrus sleeps nineteen hours in deep water.")
+    bob.page.get_by_label("Attach files").set_input_files(tmp_path / "walrus.md")
+    expect(bob.page.get_by_role("list", name="Attached files")).to_contain_text("walrus.md")
+    expect(bob.page).to_have_url(re.compile(f"/chat/{Conversation.objects.get().pk}/$"))
+
+
 def test_a_question_is_sent_by_enter_and_only_if_there_is_one(bob):
     bob.open("/chat/")
     field, send = bob.page.get_by_label("Question", exact=True), bob.page.get_by_role("button", name="Send")

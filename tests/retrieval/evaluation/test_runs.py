@@ -12,9 +12,12 @@ from django.core.management import call_command
 from django.utils import timezone
 from ir_measures import RR, Judged, R, nDCG
 
+from corecube.access import ScopeRequest, scope_for
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.version import VERSION
 from retrieval.admin.preset_versions import promote, save_draft
+from retrieval.answers.conversations.files import attach
+from retrieval.answers.memory.items import Item, remember
 from retrieval.evaluation import comparing, run_files, runs
 from retrieval.evaluation.question_sets import (
     CaseFacts,
@@ -26,9 +29,11 @@ from retrieval.evaluation.question_sets import (
     set_named,
 )
 from retrieval.evaluation.runs import RunRequest
-from retrieval.models import Chunk, EvaluationRun, SearchRecord
+from retrieval.models import Chunk, Conversation, EvaluationRun, SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.questions import TANGERINE
 
 pytestmark = pytest.mark.usefixtures("unhurried")
@@ -209,6 +214,22 @@ def test_a_case_is_searched_with_the_access_of_its_user(questions, world, limite
     assert runs.run_for(run.pk, world.principal("alice")) == run
     with pytest.raises(NotFoundError):
         runs.run_for(run.pk, limited)
+
+
+def test_what_is_private_to_the_user_of_a_case_is_not_searched(questions, world):
+    """Neither the files of a conversation nor a memory: nobody else could read the run."""
+    charlie, alice = world.principal("charlie"), world.principal("alice")
+    attach(Conversation.objects.create(user=world.charlie), "walrus.md", b"The walrus sleeps nineteen hours.")
+    remember(Item(text="The walrus is called Griselda."), principal=charlie)
+    save_case(questions, "walrus", actor=world.alice, facts=CaseFacts(user=world.charlie))
+    run = measured(questions, alice)
+    assert next(it for it in runs.result_of(run).cases if it.query == "walrus").ranking == ()
+    assert runs.run_for(run.pk, alice) == run
+    assert search(SearchRequest(text="walrus"), principal=charlie).hits
+    # The runner's own files are not searched either, so that others can read the run.
+    attach(Conversation.objects.create(user=world.alice), "seal.md", b"The seal sleeps two hours.")
+    run = measured(questions, alice)
+    assert run.connection_ids == scope_for(alice, ScopeRequest()).connection_ids != scope_for(alice).connection_ids
 
 
 def test_a_case_of_a_deactivated_user_fails_the_run(questions, world):

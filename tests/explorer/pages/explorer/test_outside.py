@@ -45,3 +45,12 @@ def test_the_outage_page_asks_nothing_of_the_database(fragment):
     page = render_to_string("error.html", {"title": "Database unavailable", "message": "It does not answer."}, request)
     assert "It does not answer." in page
     assert ("<html" in page) is not fragment
+
+
+def test_a_fragment_that_does_not_exist_is_a_notice_alone(browse, htmx):
+    missing = "/log/01900000-0000-7000-8000-000000000000/"
+    whole, fragment = browse("bob").get(missing), browse("bob").get(missing, headers=htmx)
+    assert whole.status_code == fragment.status_code == 404
+    assert "<html" in whole.content.decode()
+    assert "<html" not in fragment.content.decode()
+    assert "Not found" in fragment.content.decode()
