@@ -42,11 +42,18 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     """Return the quotes that fit into some characters, best first, with what is said otherwise behind the first one.
 
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
-    there, what an older version says only if it is about the best quote, and what holds for other years never.
+    there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
+    else is quoted from an older version that calls itself superseded or a draft.
     """
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
     lesser = [claim for conflict in conflicts for claim in conflict.lesser]
-    rest = [it for it in ranked if not any(holds(it.candidate, claim) for claim in lesser)]
+    outdated = {claim.document for conflict in conflicts for claim in conflict.old if claim.is_old}
+    rest = [
+        it
+        for it in ranked
+        if it.candidate.passage.hit.chunk_id.document_id.int not in outdated
+        and not any(holds(it.candidate, claim) for claim in lesser)
+    ]
     quotes = choose(rest, max_characters=max_characters)
     conflict = _shown(conflicts, quotes)
     if conflict is None:

@@ -94,6 +94,7 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
     run = services.run_for(run_id, viewer)
     result = services.result_of(run)
     others = services.runs_for(viewer).filter(question_set=run.question_set, trial=None).exclude(pk=run.pk)
+    users = dict(run.question_set.cases.exclude(user=None).values_list("pk", "user__username"))
     context = {
         "section": "judgments",
         "run": run,
@@ -104,7 +105,10 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
         "answers": _answers(result) if result.answers else None,
         "refused": _share(result.refusals),
         "wrongly_refused": _share(result.wrongly_refused),
-        "cases": [(it, measure_cells(it.measures) if it.measures else ()) for it in result.cases],
+        "cases": [
+            (it, users.get(it.case, "") if it.case else "", measure_cells(it.measures) if it.measures else ())
+            for it in result.cases
+        ],
         "grades": result.grades,
         "by_tag": _by_tag(run, result),
         "answerability": (known := result.answerability),

@@ -52,6 +52,16 @@ def test_a_superseded_document_is_named_as_an_older_version():
     assert "Another document" not in text
 
 
+@pytest.mark.parametrize(("status", "is_quoted"), [("superseded", False), ("", True)])
+def test_nothing_else_is_quoted_from_a_superseded_document(status, is_quoted):
+    """A rule that the current version dropped contradicts nothing, but does not hold either."""
+    dropped = "Paid leave ends after three days in December."
+    old = of(1, f"{OTHER} {dropped}", "Working paper", status=status)
+    text = answer_to(old, of(2, CURRENT, "Leave and absence", year=2026))
+    assert OTHER in text
+    assert (dropped in text) == is_quoted
+
+
 def test_a_copy_of_one_side_adds_its_number():
     passages = of(1, CURRENT, "Leave", year=2026), of(2, OTHER, "Policy"), of(3, OTHER, "Copy")
     assert answer_to(*passages).count(OTHER) == 1
