@@ -112,6 +112,7 @@ def _parts(cells: Sequence[dict[str, Any]], spans: Sequence[Span]) -> Iterator[d
     for name in _PARTS:
         own = tuple(cell for cell in cells if cell["part"] == name)
         if own:
+            left, unit = _left(own)
             yield {
                 "name": name,
                 "label": wording.WORDS["strip_parts"][name],
@@ -119,7 +120,8 @@ def _parts(cells: Sequence[dict[str, Any]], spans: Sequence[Span]) -> Iterator[d
                 "cells": own,
                 "fill": stage_colour(own[-1]["span"].stage),
                 "stages": frozenset(cell["span"].stage for cell in own),
-                "chunks": _chunks_left(own),
+                "chunks": left,
+                "unit": unit,
                 "dropped": sum(cell["dropped"] for cell in own),
                 "milliseconds": milliseconds(seconds[name]),
                 "bar": round(percent(seconds[name], total), 1),
@@ -127,14 +129,17 @@ def _parts(cells: Sequence[dict[str, Any]], spans: Sequence[Span]) -> Iterator[d
             }
 
 
-def _chunks_left(cells: Sequence[dict[str, Any]]) -> int | None:
-    """Return how many chunks the last of these stages left, in all legs if it is one; None if none counts chunks."""
+def _left(cells: Sequence[dict[str, Any]]) -> tuple[int | None, str]:
+    """Return how many chunks the last of these stages left, and their unit; None if none counts chunks.
+
+    Of several legs it counts the hits: a chunk that two of them found is two hits.
+    """
     counted = [cell for cell in cells if cell["chunks"] is not None]
     if not counted:
-        return None
+        return None, ""
     parent = counted[-1]["span"].parent
     legs = [cell for cell in counted if cell["span"].parent == parent] if parent else counted[-1:]
-    return sum(int(cell["chunks"]) for cell in legs)
+    return sum(int(cell["chunks"]) for cell in legs), "hit" if len(legs) > 1 else "chunk"
 
 
 def removed(span: Span) -> int:

@@ -163,10 +163,10 @@ def lane_card(card: Card, run_as: str) -> SafeString:
     )
 
 
-def _place_parts(place: Place) -> tuple[str, SafeString, str, SafeString | str, str]:
+def _place_parts(place: Place) -> tuple[str, SafeString, str, str, SafeString | str]:
     spoken = format_html('<span class="visually-hidden">{}, </span>', place.direction or "not returned")
-    arrow = format_html('<span aria-hidden="true">{}</span>', place.arrow) if place.arrow else ""
-    return (f" is-{place.direction}" if place.direction else "", spoken, place.lane, arrow, place.text)
+    arrow = format_html(' <span aria-hidden="true">{}</span>', place.arrow) if place.arrow else ""
+    return (f" is-{place.direction}" if place.direction else "", spoken, place.lane, place.text, arrow)
 
 
 @register.simple_tag

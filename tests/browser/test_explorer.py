@@ -199,8 +199,9 @@ def test_the_strip_folds_the_stages_and_counts_chunks(searched):
     page = searched.page
     parts = page.locator("[data-switch=part]")
     expect(parts.locator(".strip-label")).to_have_text(["Retrieve", "Fuse", "Rank", "Pack", "Verdict"])
-    for name in ("retrieve", "fuse", "rank", "pack"):
-        expect(page.locator(f"[data-switch=part][data-name={name}] .strip-count")).to_contain_text("chunk")
+    # Two legs find the same chunk twice.
+    for name, unit in (("retrieve", "hit"), ("fuse", "chunk"), ("rank", "chunk"), ("pack", "chunk")):
+        expect(page.locator(f"[data-switch=part][data-name={name}] .strip-count")).to_contain_text(unit)
     page.locator("[data-switch=part][data-name=verdict]").click()
     expect(page.locator(".signals")).to_be_visible()
     expect(page).to_have_url(re.compile("part=verdict"))
