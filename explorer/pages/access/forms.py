@@ -18,7 +18,7 @@ from corecube.models.access import MAX_REQUESTS_PER_MINUTE, SENSITIVITY_CHOICES
 from corecube.reach import visible_with
 from corecube.scope import Sensitivity
 from explorer.components.forms import ConsoleForm, EditForm
-from explorer.wording import level
+from explorer.wording import level, preset_title
 from retrieval.presets.catalog import PRESETS
 
 _LIFETIMES: Final = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never expires"))
@@ -167,7 +167,9 @@ class KeyForm(ConsoleForm):
         Compartment.objects.none(), required=False, widget=forms.CheckboxSelectMultiple
     )
     presets = forms.MultipleChoiceField(
-        required=False, choices=[(name, name) for name in PRESETS], widget=forms.CheckboxSelectMultiple
+        required=False,
+        choices=[(name, f"{preset_title(name)} ({name})") for name in PRESETS],
+        widget=forms.CheckboxSelectMultiple,
     )
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, actor: User, owner: User | None = None) -> None:

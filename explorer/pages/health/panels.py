@@ -52,7 +52,7 @@ def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> dic
     return {
         "share": round(percent(load.active, load.connections), 2),
         "tone": load_tone(load),
-        "summary": f"{load.active} of {wording.counted(load.connections, 'connection')} in use: {_RUNGS[load.rung]}.",
+        "summary": f"Searches use {load.active} of {load.connections} connections: {_RUNGS[load.rung]}.",
         "marks": tuple(_marks(load)),
         "figures": tuple(_figures(load, ingest)),
         "refusals": tuple(
@@ -70,7 +70,7 @@ def load_tone(load: Load) -> str:
 
 def load_words(load: Load) -> str:
     """Return the load as text."""
-    pool = f"{load.active} of {load.connections} connections in use, {_RUNGS[load.rung]}"
+    pool = f"Searches use {load.active} of {load.connections} connections, {_RUNGS[load.rung]}"
     slots = f"{load.held} of {load.slots} search slots in use, {load.waiting} waiting."
     cut = f" The server supports fewer than the configured {load.wished} connections." if _is_pool_cut(load) else ""
     return f"{pool}; {slots}{cut}"

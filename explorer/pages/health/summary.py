@@ -25,6 +25,7 @@ from retrieval.ingest.jobs import STALLED
 from retrieval.models import EvaluationRun, RunCase, SearchRecord, Sync
 from retrieval.operations import feedback, usage
 from retrieval.operations.unanswered import Topic, topics, unanswered_questions
+from retrieval.presets.catalog import DEFAULT_PRESET
 
 _MAX_TOPICS: Final = 5
 _MAX_SOURCES: Final = 6
@@ -111,10 +112,14 @@ class _Trend:
 
 
 def quality_trends(principal: Principal, now: datetime) -> list[_Trend]:
-    """Return, for the question sets that were measured last, the trend of the preset that was measured last on them."""
+    """Return, for the question sets that were measured last, the trend of the default preset.
+
+    Where the default preset was not measured, it is that of the preset that was measured last.
+    """
     latest = usual(runs_for(principal)).filter(status=EvaluationRun.Status.DONE, is_draft=False, overrides={})
     lines: dict[int, list[EvaluationRun]] = {}
-    for run in latest.select_related("question_set").defer("connection_ids")[:_MAX_RUNS]:
+    runs = latest.select_related("question_set").defer("connection_ids")[:_MAX_RUNS]
+    for run in sorted(runs, key=lambda it: it.preset != DEFAULT_PRESET):
         line = lines.setdefault(run.question_set_id, [])
         if len(line) < _TREND and (not line or line[0].preset == run.preset):
             line.append(run)

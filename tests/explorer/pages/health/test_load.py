@@ -16,7 +16,8 @@ INGEST = IngestLoad(16, 2, 0, 8, 5, Memory(GIB, 8 * GIB, 6 * GIB))
 
 def test_the_meter_shows_the_share_and_the_rungs_in_connections():
     panel = load_panel(CALM, INGEST)
-    assert (panel["share"], panel["tone"], panel["summary"]) == (12.5, "good", "12 of 96 connections in use: normal.")
+    assert (panel["share"], panel["tone"]) == (12.5, "good")
+    assert panel["summary"] == "Searches use 12 of 96 connections: normal."
     assert [(connections, x) for x, connections, _ in panel["marks"]] == [
         (76, 79.17),
         (84, 87.5),
@@ -56,7 +57,7 @@ def test_the_tone_is_the_rungs(rung, tone):
 
 
 def test_a_server_with_less_room_is_named():
-    assert load_words(CALM) == "12 of 96 connections in use, normal; 3 of 16 search slots in use, 0 waiting."
+    assert load_words(CALM) == "Searches use 12 of 96 connections, normal; 3 of 16 search slots in use, 0 waiting."
     assert load_words(replace(CALM, connections=81)).endswith("supports fewer than the configured 96 connections.")
 
 
