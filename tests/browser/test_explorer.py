@@ -130,7 +130,7 @@ def test_the_answer_comes_after_its_page_and_is_announced(alice):
     expect(page.locator("#answer .citation").first).to_be_visible()
     expect(page.locator("#answer[hx-get]")).to_have_count(0)
     expect(page.locator("#announcement")).to_have_text("Answer ready.")
-    page.get_by_role("link", name="Hits").click()
+    page.locator(".tabs").get_by_role("link", name="Hits").click()
     page.get_by_role("link", name="Answer", exact=True).click()
     expect(page.locator("#answer .citation").first).to_be_visible()
 
