@@ -12,13 +12,14 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from corecube import audit
-from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.access import Principal, scope_for
 from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.version import VERSION
 from retrieval.evaluation import comparing, runs
 from retrieval.evaluation.components import usual
 from retrieval.evaluation.objectives import checked_objective
+from retrieval.evaluation.question_sets import searched_connections
 from retrieval.models import EvaluationRun, Gate, Judgment, PresetVersion, QuestionSet
 from retrieval.presets.catalog import TUNED
 from retrieval.presets.preset import Preset, PresetConfig
@@ -218,7 +219,7 @@ def _newest(gate: Gate, preset: Preset, values: _Values, principal: Principal) -
         values=dict(values),
         counts=EvaluationRun.Counts.PEOPLE,
         trial=None,
-        connection_ids__contains=scope_for(principal, ScopeRequest()).connection_ids,
+        connection_ids__contains=searched_connections(principal),
     )
     if waiting := found.filter(status__in=(_Status.QUEUED, _Status.RUNNING)).first():
         return waiting

@@ -312,6 +312,11 @@ def narrowing_of(searcher: Principal) -> ScopeRequest:
     return ScopeRequest(exclude=tuple(memory.values_list("slug", flat=True)))
 
 
+def searched_connections(searcher: Principal) -> list[int]:
+    """Return the ids of the connections that cases are searched in: none holds the files of a conversation."""
+    return scope_for(searcher, narrowing_of(searcher)).connection_ids
+
+
 def unrecorded_search(
     asked: SearchRequest,
     *,

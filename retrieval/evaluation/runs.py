@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from corecube import audit
-from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.access import Principal, scope_for
 from corecube.database import each_taken, first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.sanitise import storable
@@ -30,8 +30,8 @@ from retrieval.evaluation.question_sets import (
     Measuring,
     SetResult,
     measured_case,
-    narrowing_of,
     principal_of_case,
+    searched_connections,
 )
 from retrieval.evaluation.use_grades import UseGrades
 from retrieval.models import Case, EvaluationRun, QuestionSet, RunCase, Trial
@@ -99,7 +99,7 @@ def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Princi
             is_reranked=asked.components.is_reranked,
             language_model=asked.components.language_model,
             user=principal.user,
-            connection_ids=scope_for(principal, ScopeRequest()).connection_ids,
+            connection_ids=searched_connections(principal),
         )
         audit.record("evaluation_run.queued", actor=principal.user, subject=question_set.slug, run=str(run.pk))
     return run
@@ -216,7 +216,7 @@ def measure_missing(
     run.searched_index, run.reranker = resources.index.id, components.reranker_name(resources.reranker)
     # Results of before may have been found in connections that the user has lost since.
     searched = {principal, *(principal_of_case(it, principal) for it in cases)}
-    reached = {pk for it in searched for pk in scope_for(it, narrowing_of(it)).connection_ids}
+    reached = {pk for it in searched for pk in searched_connections(it)}
     run.connection_ids = sorted({*reached, *(run.connection_ids if done else ())})
     run.save(update_fields=["set_version", "release", "index", "searched_index", "reranker", "connection_ids"])
     # Numbers that are not fixed are read again for each case: a change of the preset ends the run.

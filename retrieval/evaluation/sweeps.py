@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from corecube import audit
-from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.access import Principal, scope_for
 from corecube.database import each_taken, first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError
 from retrieval.engine.tunables import TunableFacts
@@ -24,7 +24,7 @@ from retrieval.errors import TunablesError
 from retrieval.evaluation import comparing, runs
 from retrieval.evaluation.latency import percentiles
 from retrieval.evaluation.objectives import checked_objective
-from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case
+from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case, searched_connections
 from retrieval.index import active
 from retrieval.models import Case, EvaluationRun, QuestionSet, Sweep, Trial
 from retrieval.presets.catalog import TUNED, preset_named
@@ -91,7 +91,7 @@ def queue_sweep(question_set: QuestionSet, asked: SweepRequest, *, principal: Pr
         raise ConflictError(f"{_MAX_OPEN} sweeps already wait.")
     base = configuration_of(preset).config
     tried = _configurations(base, asked)
-    scope = scope_for(principal, ScopeRequest()).connection_ids
+    scope = searched_connections(principal)
     with transaction.atomic():
         sweep = Sweep.objects.create(
             question_set=question_set,

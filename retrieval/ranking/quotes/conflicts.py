@@ -19,7 +19,7 @@ from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking
 from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement
-from retrieval.text.units import Unit, UnitKind, split_units
+from retrieval.text.units import CELL_BAR, Unit, UnitKind, split_units
 
 _MAX_COMPARED: Final = 40  #: Statements that are compared with each other: the best by their words.
 _SHARE_OF_PLACE: Final = 0.5  #: What a term in the title or a heading is worth, of one in the statement.
@@ -33,7 +33,6 @@ _LIKE_TITLES: Final = 0.5  #: Titles that are so alike, but for a word in the pl
 _STATING: Final = frozenset({UnitKind.SENTENCE, UnitKind.BULLET, UnitKind.STEP, UnitKind.ROW})
 _DURATIONS: Final = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
 _MAX_EXPLAINED: Final = 120  #: Characters of a statement in an explanation.
-_CELL: Final = " | "
 _VERSION: Final = re.compile(r"v\d+")
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
@@ -161,7 +160,7 @@ def _claims(passages: Sequence[Passage], asking: Asking) -> list[Claim]:
 def _claim(quoted: Candidate, lexemes: frozenset[str], language: str) -> Claim:
     chunk, unit = quoted.passage.hit.chunk, quoted.quoted[0]
     is_row = unit.kind is UnitKind.ROW
-    first = unit.text.split(_CELL)[0] if is_row else unit.text
+    first = unit.text.split(CELL_BAR)[0] if is_row else unit.text
     headings = dict.fromkeys(filter(None, (*chunk.heading_path, unit.heading)))
     return Claim(
         quoted,
