@@ -60,13 +60,13 @@ class Side:
 
     @property
     def label(self) -> str:
-        """Its label: "General search draft, vector only"."""
+        """Its label: "General search", "General search draft: Vector only"."""
         if self.record:
             return f"Logged {date_format(timezone.localtime(self.record.at), 'j M Y, H:i')}"
         if self.measured:
             return f"Run of {label(self.measured)}"
-        version = f"{wording.preset_title(self.preset)} {_DRAFT if self.draft else 'live'}"
-        return f"{version}, {wording.mode_label(self.mode).lower()}"
+        leg = "" if self.mode == HYBRID else f": {wording.mode_label(self.mode)}"
+        return f"{wording.preset_title(self.preset)}{f' {_DRAFT}' if self.draft else ''}{leg}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

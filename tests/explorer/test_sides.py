@@ -38,7 +38,7 @@ def test_an_address_names_a_side(people, text, side):
 def test_a_side_has_its_address_and_its_words(people):
     side = Side("corecube", draft=True, mode="fulltext")
     assert side.value == "corecube:draft:fulltext"
-    assert side.label == "General search draft, full text only"
+    assert side.label == "General search draft: Full text only"
     assert read_side(side.value, people["bob"]) == side
 
 

@@ -1,6 +1,6 @@
 """Compare two runs: presets, modes, a draft with the live version, a logged search with the current one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -26,6 +26,7 @@ from explorer.components.sides import Run, Side, narrowing_of, opposite, read_si
 from explorer.components.user_menu import user_menu
 from explorer.pages.explorer.page import completed
 from explorer.viewer import principal_for, render_page, user_page, viewer_of
+from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import filter_of, read_filter
 from retrieval.engine.types import ChunkId
 from retrieval.models import PresetVersion, SearchRecord
@@ -113,20 +114,29 @@ def _shown(run: Run) -> Mapping[str, str]:
 def _side_choices(
     presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
 ) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    """Return the options of a side: each preset in each mode, live and, if it is in `drafts`, as its draft."""
-    groups = [(wording.preset_title(preset.name), tuple(_choices(preset.name, drafts))) for preset in presets]
-    known = {value for _, choices in groups for value, _ in choices}
-    others = {side.value: side.label for side in chosen if side.value not in known}
-    if others:
-        groups.append(("From the URL", tuple(others.items())))
-    return tuple(groups)
+    """Return the options of a side by group: presets, single legs of them, reference versions, and what is chosen.
 
-
-def _choices(preset: str, drafts: frozenset[str]) -> Iterator[tuple[str, str]]:
-    for draft in (False, True) if preset in drafts else (False,):
-        for mode in search_page.modes_of(preset):
-            side = Side(preset, draft, mode)
-            yield side.value, side.label
+    Those in `drafts` are also offered as their draft.
+    """
+    tuned = [preset.name for preset in presets if not preset.lines]
+    versions = [Side(name, draft) for name in tuned for draft in (False, True) if not draft or name in drafts]
+    groups = {
+        "Presets": versions,
+        "Single leg of a preset": [
+            replace(side, mode=mode)
+            for side in versions
+            for mode in search_page.modes_of(side.preset)
+            if mode != HYBRID
+        ],
+        "Reference versions": [Side(preset.name) for preset in presets if preset.lines],
+    }
+    known = {side.value for sides in groups.values() for side in sides}
+    groups["From the URL"] = [side for side in chosen if side.value not in known]
+    return tuple(
+        (heading, tuple({side.value: side.label for side in sides}.items()))
+        for heading, sides in groups.items()
+        if sides
+    )
 
 
 @dataclass(frozen=True, slots=True)

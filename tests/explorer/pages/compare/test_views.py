@@ -88,7 +88,7 @@ def test_a_fragment_is_the_same_without_the_page(browse, htmx):
 
 def test_the_form_keeps_what_the_address_says(browse):
     text = page(browse("bob").get(PATH, {**BOTH, "view": "table"}))
-    assert '<option value="corecube:live:hybrid" selected>General search live, hybrid</option>' in text
+    assert '<option value="corecube:live:hybrid" selected>General search</option>' in text
     assert '<option value="corecube:live:fulltext" selected>' in text
     assert 'data-panel="view" data-name="table">' in text
     assert (
@@ -118,6 +118,10 @@ def test_what_cannot_be_run_says_why(browse):
 @pytest.mark.usefixtures("draft")
 def test_every_run_that_is_offered_can_be_made(browse):
     groups = browse("alice").get(PATH).context["choices"]
+    assert [heading for heading, _ in groups] == ["Presets", "Single leg of a preset", "Reference versions"]
+    labels = [label for _, options in groups for _, label in options]
+    assert labels[:2] == ["General search", "General search draft"]
+    assert len(labels) == len(set(labels))
     offered = {value for _, options in groups for value, _ in options}
     assert {"helix:live:bm25", "corecube:draft:fulltext", "consolidated:live:dense"} <= offered
     assert "helix:live:fulltext" not in offered
