@@ -57,11 +57,6 @@ class FieldRow:
     live: str  #: The live value, if the field's value differs; empty otherwise.
 
     @property
-    def title(self) -> str:
-        """The setting in words: "Seat share"."""
-        return self.facts.name.rpartition(".")[2].replace("_", " ").capitalize()
-
-    @property
     def is_changed(self) -> bool:
         """Whether the field's value differs from the shipped one."""
         return str(self.field.value()) != str(self.facts.default)

@@ -31,6 +31,11 @@ class TunableFacts:
     is_shared: bool  #: Whether it affects all searches: a request may not change it.
     is_whole: bool
 
+    @property
+    def title(self) -> str:
+        """The tunable in words, without its section: "Seat share"."""
+        return self.name.rpartition(".")[2].replace("_", " ").capitalize()
+
     def problem(self, value: object) -> str:
         """Return why a value is invalid, to follow the tunable's name; empty for a valid one."""
         if isinstance(value, bool) or not isinstance(value, int | float):

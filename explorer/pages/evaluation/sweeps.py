@@ -18,6 +18,7 @@ from retrieval.admin.preset_versions import draft_of_best
 from retrieval.evaluation import sweeps as services
 from retrieval.models import PresetVersion, QuestionSet, Sweep
 from retrieval.presets.catalog import DEFAULT_PRESET, TUNED
+from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.measures import OBJECTIVES, Objective
 from retrieval.ranking.tuning import Range
 from retrieval.search.configuration import configuration_of
@@ -79,13 +80,22 @@ def new_sweep(request: HtmxHttpRequest) -> HttpResponse:
         "problem": problem,
         "sent": sent,
         "objectives": list(OBJECTIVES.items()),
-        "sections": [(it.label, [(fact, live.values()[fact.name]) for fact in it.tunables]) for it in live.sections()],
+        "sections": list(_choices(live)),
         "rows": [*rows, *[("", "")] * (services.MAX_SETTINGS - len(rows))],
         "shown_rows": max(_SHOWN_ROWS, len(rows)),
         "max_trials": services.MAX_TRIALS,
         **_power(question_set),
     }
     return render(request, "explorer/evaluation/sweep_new.html", context, status=422 if problem else 200)
+
+
+def _choices(live: PresetConfig) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the sections of a preset, with the name and the text of each setting; numbers as they are entered."""
+    values = live.values()
+    for section in live.sections():
+        limits = {it.name: f"{it.low} to {it.high}, live {values[it.name]}" for it in section.tunables}
+        texts = [(it.name, f"{section.label}: {it.title} ({limits[it.name]}) {it.name}") for it in section.tunables]
+        yield section.label, texts
 
 
 def _power(question_set: QuestionSet) -> dict[str, Any]:

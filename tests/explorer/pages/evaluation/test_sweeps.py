@@ -61,7 +61,7 @@ def test_four_times_the_cases_tell_half_the_gain():
 
 def test_a_sweep_is_started_followed_and_its_best_drafted(alice, htmx):
     assert "Press New sweep." in page(alice.get("/sweeps/"))
-    assert "blend.dense (live 0.0; 0.0 to 1.0)" in page(alice.get(NEW, {"set": "tuning-questions"}))
+    assert "Blend: Dense (0.0 to 1.0, live 0.0) blend.dense" in page(alice.get(NEW, {"set": "tuning-questions"}))
     address = alice.post(NEW, FORM).headers["Location"]
     waiting = page(alice.get(address))
     assert "queued: 0 of 24 searches" in waiting.lower()
