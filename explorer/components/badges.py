@@ -33,7 +33,8 @@ def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
         if note.quotes and note.text and note.code in wording.BADGES:
             yield Badge(note.text.rstrip("."), "This spelling is from one of the best hits.", tone)
         elif note.degraded or note.code in wording.BADGES:
-            yield Badge(wording.note_label(note.code), note.text or "From the query log.", tone)
+            detail = " ".join(filter(None, (note.text, WORDS["note_advice"].get(note.code))))
+            yield Badge(wording.note_label(note.code), detail or "From the query log.", tone)
 
 
 def had_vector(spans: Iterable[Span]) -> bool:

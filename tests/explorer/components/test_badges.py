@@ -3,11 +3,19 @@
 from explorer.components.badges import badges
 from retrieval.engine.state import Note, Span
 
+ADVICE = "This is usual for whole questions and does not affect vector search. To require words, put them in quotes."
+
 
 def test_a_relaxed_query_is_told(finished):
     assert [(badge.text, badge.tone) for badge in badges(finished.trace)] == [
         ("few exact matches: searched for any term", "")
     ]
+
+
+def test_a_relaxed_query_says_which_terms_were_searched_and_what_to_do(make_outcome):
+    note = Note("fulltext_relaxed", "Fewer than 100 chunks match every term; searched for any of: hotel.")
+    (badge,) = badges(make_outcome(trace=(Span("fulltext", 0.1, 0, 0, notes=(note,)),)).trace)
+    assert badge.detail == f"{note.text} {ADVICE}"
 
 
 def test_what_fell_back_comes_first_and_once(make_outcome, finished):
@@ -33,7 +41,7 @@ def test_a_note_without_the_text_that_the_log_leaves_out_is_told_by_its_name():
     found = badges((Span("expand", 0.1, 0, 0, notes=notes),))
     assert [(badge.text, badge.detail) for badge in found] == [
         ("spelling corrected", "From the query log."),
-        ("few exact matches: searched for any term", "From the query log."),
+        ("few exact matches: searched for any term", ADVICE),
     ]
 
 
