@@ -31,6 +31,7 @@ class Candidate:
     document_id: UUID
     title: str
     source: str
+    address: str = ""  #: Its path or URL in the source; empty where that is its title.
     trouble: str = ""
 
 
@@ -174,9 +175,9 @@ def _named(find: str, reader: Reader) -> Iterator[Candidate]:
     Then those that could not be ingested, of the connections that the reader knows.
     """
     readable = Document.objects.filter(connection_id__in=sorted(reader.readable)).named(find)
-    found = readable.order_by("title", "pk").values_list("pk", "title", "connection__name")
+    found = readable.order_by("title", "pk").values_list("pk", "title", "connection__name", "external_id")
     yield from (Candidate(*row) for row in found[: _MAX_CANDIDATES + 1])
     known = SyncItem.objects.filter(state=SyncItem.State.FAILED, sync__connection_id__in=sorted(reader.known))
     rows = known.filter(external_id__icontains=find).order_by("external_id", "pk")
     named = rows.values_list("document_id", "external_id", "sync__connection__name", "reason")
-    yield from (Candidate(*row) for row in named[: _MAX_CANDIDATES + 1])
+    yield from (Candidate(*row[:3], trouble=row[3]) for row in named[: _MAX_CANDIDATES + 1])

@@ -57,6 +57,7 @@ def test_documents_are_found_by_title_name_and_id(world, where):
     for text in ("rolling", "ROLLBACK.md", str(document.pk), f" {document.pk} "):
         (found,) = where(find=text).context["where"]["candidates"]
         assert (found.document_id, found.title, found.source) == (document.pk, "Rolling back", "Runbooks")
+        assert found.address == document.external_id
     page = where(find="rolling").content.decode()
     assert f"tab=where&amp;find=rolling&amp;pin={document.pk}" in page
 
