@@ -45,6 +45,15 @@ def find(viewer: User, text: str) -> tuple[Kind, ...]:
     return tuple(Kind(heading, f"icons/{icon}.svg", rows) for heading, icon, rows in found if rows)
 
 
+def asking(text: str) -> tuple[Kind, ...]:
+    """Return where a text can be asked about the documents themselves; nothing for a short one."""
+    if len(text) < _MIN_CHARACTERS:
+        return ()
+    places = (("Ask in chat", "explorer:chat"), ("Search in Explorer", "explorer:search"))
+    rows = (Found(title, "", f"{reverse(name)}?{urlencode({'q': text})}") for title, name in places)
+    return (Kind("In the text of documents", "icons/explorer.svg", tuple(rows)),)
+
+
 def _best(found: Iterable[Found], words: Sequence[str]) -> tuple[Found, ...]:
     """Return the first of these, those that begin with the first word before others."""
     beginning = words[0] if words else ""

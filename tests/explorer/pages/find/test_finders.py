@@ -5,7 +5,7 @@ from django.test import Client
 
 from corecube.env import readings
 from explorer.navigation import visible_entries
-from explorer.pages.find.finders import find
+from explorer.pages.find.finders import asking, find
 from explorer.wording import preset_title
 from retrieval.evaluation.question_sets import set_named
 from retrieval.models import Document
@@ -86,6 +86,18 @@ def test_the_dialog_gets_the_results_and_the_page_has_the_form(browse, htmx):
     assert b"<html" in whole.content
     assert b"Rolling back" in whole.content
     assert browse("bob").get("/find/", {"name": "x\0\ud800".encode("utf-8", "replace")}).status_code == 200
+
+
+def test_a_text_can_be_asked_about_the_documents_as_the_last_entry(browse):
+    kinds = browse("bob").get("/find/", {"name": "roll"}).context["kinds"]
+    assert [kind.heading for kind in kinds] == ["Documents", "In the text of documents"]
+    assert asking("a") == ()
+    (kind,) = browse("charlie").get("/find/", {"name": "why & how?"}).context["kinds"]
+    assert [(row.title, row.address) for row in kind.rows] == [
+        ("Ask in chat", "/chat/?q=why+%26+how%3F"),
+        ("Search in Explorer", "/explorer/?q=why+%26+how%3F"),
+    ]
+    assert "why &amp; how?</textarea>" in browse("charlie").get(kind.rows[0].address).content.decode()
 
 
 def test_strangers_sign_in_first(world):
