@@ -8,16 +8,14 @@ from explorer.components.bars import percent
 from explorer.wording import WORDS
 from retrieval.engine.types import Answerability
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, Reason, partial_bound
-from retrieval.search.outcome import SearchOutcome
 
 VERDICTS: Final = WORDS["verdicts"]
 TONES: Final = WORDS["verdict_tones"]
 _MIDDLE: Final = 50.0  #: Percent; bars grow from here to both sides.
 
 
-def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
-    """Return the verdict on a search; None if the search timed out before."""
-    found, config = outcome.state.answerability, outcome.config.answerability
+def answerability_panel(found: Answerability | None, config: AnswerabilityConfig) -> dict[str, Any] | None:
+    """Return the verdict on a search with this configuration; None if the search timed out before."""
     if found is None:
         return None
     rows, contributions = tuple(_rows(found)), found.contributions.values()
@@ -27,7 +25,7 @@ def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
         "confidence": found.confidence,
         "share": round(100 * found.confidence, 1),
         # The thresholds of the verdicts, in percent of the confidence bar.
-        "partial_from": 100 * partial_bound(config, found.contributions),
+        "partial_from": 100 * partial_bound(config, found.contributions or found.signals),
         "answerable_from": 100 * config.answerable_from,
         "is_calibrated": found.is_calibrated,
         "reason": WORDS["verdict_reasons"].get(found.reason, found.reason),
@@ -50,7 +48,7 @@ def _weakness(found: Answerability, config: AnswerabilityConfig, rows: Sequence[
 def _rows(found: Answerability) -> Iterator[dict[str, Any]]:
     """Yield the signals of the confidence by size of contribution, then those that were not used."""
     full = 2 * max(map(abs, found.contributions.values()), default=0.0)
-    for name in sorted(found.signals, key=lambda name: -abs(found.contributions.get(name, 0.0))):
+    for name in sorted(found.signals, key=lambda name: (-abs(found.contributions.get(name, 0.0)), name)):
         added = found.contributions.get(name)
         width = percent(abs(added or 0.0), full)
         yield {

@@ -13,13 +13,13 @@ from corecube.scope import AccessScope
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
-from retrieval.engine.types import Answerability, Passage, Verdict
+from retrieval.engine.types import Passage
 from retrieval.index.store import read_facts
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.preset import Preset, PresetConfig
 from retrieval.ranking.packing import by_number
-from retrieval.records.stored_trace import chunk_id_of, hits_of, packed_hits, spans_of
+from retrieval.records.stored_trace import answerability_of, chunk_id_of, hits_of, packed_hits, spans_of
 from retrieval.search.configuration import Configuration
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import checked_query
@@ -37,7 +37,7 @@ def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
     hits, passages = read_facts(stored, scope=state.scope), _stored_passages(record.trace, config, state.scope)
     state = replace(state, hits=hits, access_checked=True, trace=spans_of(record.trace), passages=passages)
     if len(hits) == len(stored):
-        state = replace(state, answerability=_answerability(record.trace))
+        state = replace(state, answerability=answerability_of(record.trace))
     configuration = Configuration(config=config, number=record.trace.get("version", 0))
     return SearchOutcome(record.pk, preset, record.preset_version, state, configuration)
 
@@ -54,20 +54,8 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
     hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
     state = replace(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), hits=hits, passages=passages)
     if len(passages) == len(record.trace.get("passages", ())):
-        state = replace(state, answerability=_answerability(record.trace))
+        state = replace(state, answerability=answerability_of(record.trace))
     return SearchOutcome(record.pk, preset, record.preset_version, replace(state, access_checked=True))
-
-
-def _answerability(trace: Mapping[str, Any]) -> Answerability | None:
-    if not (judged := trace.get("answerability")):
-        return None
-    return Answerability(
-        verdict=Verdict(judged["verdict"]),
-        confidence=judged["confidence"],
-        is_calibrated=judged["calibrated"],
-        signals=judged["signals"],
-        reason=judged["reason"],
-    )
 
 
 def _begun(

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from retrieval.engine.state import Drop, DropReason, Note, Span
-from retrieval.engine.types import ChunkId, Hit, ScoreType, TermMatch
+from retrieval.engine.types import Answerability, ChunkId, Hit, ScoreType, TermMatch, Verdict
 
 _REASONS = frozenset(DropReason)
 _SCORE_TYPES = frozenset(ScoreType)
@@ -59,6 +59,21 @@ def hits_of(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
 def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
     """Return the best chunks in order, each with its text's hash then, empty if never read; none from older traces."""
     return tuple((chunk_id_of(chunk), content_hash) for chunk, content_hash in trace.get("ranking", ()))
+
+
+def answerability_of(trace: Mapping[str, Any]) -> Answerability | None:
+    """Return the stored verdict, without its explanation; None for a search without one."""
+    if not (judged := trace.get("answerability")):
+        return None
+    return Answerability(
+        verdict=Verdict(judged["verdict"]),
+        confidence=judged["confidence"],
+        is_calibrated=judged["calibrated"],
+        signals=judged["signals"],
+        intercept=judged.get("intercept", 0.0),
+        contributions=judged.get("contributions", {}),
+        reason=judged["reason"],
+    )
 
 
 def packed_hits(trace: Mapping[str, Any]) -> tuple[Hit, ...]:

@@ -157,6 +157,8 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
             "calibrated": judged.is_calibrated,
             "reason": judged.reason,
             "signals": dict(judged.signals),
+            "intercept": judged.intercept,
+            "contributions": dict(judged.contributions),
         },
     }
 

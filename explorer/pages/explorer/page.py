@@ -216,7 +216,7 @@ def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, tab: str) -> d
         "hits": hits,
         "announcement": f"{found} in {stages['milliseconds']} milliseconds.",
         "context": context_panel(outcome, labels),
-        "answerability": answerability_panel(outcome),
+        "answerability": answerability_panel(outcome.state.answerability, outcome.config.answerability),
         "skipped": outcome.skipped,
         **(_OF_TABS[tab](outcome) if tab in _OF_TABS else {}),
     }

@@ -17,7 +17,7 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.charts.chart import ABSENT
 from explorer.charts.waterfall import waterfall
-from explorer.components.answerability import signal_label
+from explorer.components.answerability import answerability_panel
 from explorer.components.bars import score_bar
 from explorer.components.drops import ChunkLabels, chunk_label
 from explorer.components.funnel import drawn_stage, span_rows, stored_funnel
@@ -34,7 +34,7 @@ from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import PresetConfig
 from retrieval.records.arrival import await_record
-from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
+from retrieval.records.stored_trace import answerability_of, hits_of, ranking_of, spans_of
 
 _Figure = tuple[str, str]  #: A label and its value.
 _SINCE_LABELS: Final = {"hour": "Last hour", "day": "Last 24 hours", "week": "Last 7 days", "month": "Last 30 days"}
@@ -91,7 +91,6 @@ def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> 
     spans = spans_of(record.trace)
     hits = tuple(_hits(record, found, config))
     listed = tuple(hit for hit in hits if hit["presence"] is not Presence.HIDDEN)
-    signals = (record.trace.get("answerability") or {}).get("signals", {})
     username = record.user.username if record.user else ""
     return {
         "trace_id": record.pk,
@@ -105,7 +104,7 @@ def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> 
         "waterfall": waterfall(spans, deadline_ms=config.deadline_ms, soft_share=config.soft_share),
         "hits": listed,
         "hidden": len(hits) - len(listed),
-        "signals": tuple((signal_label(name), f"{value:.2f}") for name, value in signals.items()),
+        "answerability": answerability_panel(answerability_of(record.trace), config.answerability),
         "presences": {kind.value: sum(hit["presence"] is kind for hit in hits) for kind in Presence},
     }
 

@@ -161,7 +161,7 @@ def _found(
         "hits": hits,
         "badges": found,
         "fallbacks": tuple(badge for badge in found if badge.tone == "bad"),
-        "answerability": answerability_panel(outcome),
+        "answerability": answerability_panel(outcome.state.answerability, outcome.config.answerability),
         "skipped": outcome.skipped,
         "milliseconds": milliseconds(outcome.seconds),
         "deadline_ms": outcome.config.deadline_ms,

@@ -8,7 +8,7 @@ from explorer.components.answerability import answerability_panel, signal_label
 from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.logistic import logistic
 from retrieval.ranking.answerability.model import WITH_SENTENCES, shipped
-from retrieval.ranking.answerability.verdict import Reason
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig, Reason
 
 JUDGED = Answerability(
     verdict=Verdict.PARTIAL,
@@ -22,18 +22,22 @@ JUDGED = Answerability(
 )
 
 
-def test_the_verdict_and_its_bounds(make_outcome):
-    panel = answerability_panel(make_outcome(answerability=JUDGED))
+def panel_of(found):
+    return answerability_panel(found, AnswerabilityConfig())
+
+
+def test_the_verdict_and_its_bounds():
+    panel = panel_of(JUDGED)
     assert (panel["verdict"], panel["tone"], panel["share"]) == ("partly answerable", "warn", 45.6)
     assert (panel["partial_from"], panel["answerable_from"]) == (15.0, 84.0)
     without = replace(JUDGED, contributions={"coverage_sentence": -0.2})
-    assert answerability_panel(make_outcome(answerability=without))["partial_from"] == 25.0
+    assert panel_of(without)["partial_from"] == 25.0
     assert (panel["reason"], panel["is_calibrated"]) == ("below threshold", False)
 
 
-def test_a_confidence_below_its_threshold_names_both_and_what_lowers_it_most(make_outcome):
+def test_a_confidence_below_its_threshold_names_both_and_what_lowers_it_most():
     def explanation(**changes):
-        return answerability_panel(make_outcome(answerability=replace(JUDGED, **changes)))["explanation"]
+        return panel_of(replace(JUDGED, **changes))["explanation"]
 
     assert (
         explanation()
@@ -44,14 +48,14 @@ def test_a_confidence_below_its_threshold_names_both_and_what_lowers_it_most(mak
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_every_reason_has_a_name_for_people(make_outcome, reason):
-    panel = answerability_panel(make_outcome(answerability=replace(JUDGED, reason=reason)))
+def test_every_reason_has_a_name_for_people(reason):
+    panel = panel_of(replace(JUDGED, reason=reason))
     assert panel["reason"]
     assert "_" not in panel["reason"]
 
 
-def test_what_weighs_most_comes_first_and_what_was_not_read_last(make_outcome):
-    rows = answerability_panel(make_outcome(answerability=JUDGED))["rows"]
+def test_what_weighs_most_comes_first_and_what_was_not_read_last():
+    rows = panel_of(JUDGED)["rows"]
     assert [(row["value"], row["added"], row["is_for"]) for row in rows] == [
         ("0.61", "+0.80", True),
         ("0.00", "\N{MINUS SIGN}0.40", False),
@@ -62,15 +66,16 @@ def test_what_weighs_most_comes_first_and_what_was_not_read_last(make_outcome):
     assert [(row["x"], row["width"]) for row in rows] == [(50.0, 50.0), (25.0, 25.0), (37.5, 12.5), (50.0, 0.0)]
 
 
-def test_the_starting_value_and_the_contributions_sum_to_the_confidence(make_outcome):
-    panel = answerability_panel(make_outcome(answerability=JUDGED))
+def test_the_starting_value_and_the_contributions_sum_to_the_confidence():
+    panel = panel_of(JUDGED)
     assert (panel["start"], panel["sum"]) == ("\N{MINUS SIGN}0.38", "\N{MINUS SIGN}0.18")
     assert logistic(-0.177) == pytest.approx(JUDGED.confidence, abs=0.001)
-    assert answerability_panel(make_outcome(answerability=replace(JUDGED, contributions={})))["sum"] == ""
+    stored = panel_of(replace(JUDGED, contributions={}))
+    assert (stored["sum"], stored["partial_from"]) == ("", 15.0)
 
 
-def test_a_search_that_was_not_judged_shows_nothing(make_outcome):
-    assert answerability_panel(make_outcome(answerability=None)) is None
+def test_a_search_that_was_not_judged_shows_nothing():
+    assert panel_of(None) is None
 
 
 _SHOWN = ("coverage_passage", "fulltext_share", "unknown_share", "leg_overlap")

@@ -413,3 +413,20 @@ def test_what_was_looked_through_whole_is_told_as_whole(browse, logged, monkeypa
     both = [logged("alice", "rollback").pk for _ in range(2)]
     answer = browse("alice").get("/log/?q=roll")
     assert (shown(answer), str(answer.context["total"]), answer.context["page"]["read"]) == (both[::-1], "2", 0)
+
+
+def test_a_record_shows_the_verdict_that_the_explorer_showed(browse, logged):
+    alice, record = browse("alice"), logged("alice")
+    stored = alice.get(f"/log/{record.pk}/", {"part": "verdict"})
+    live = alice.get("/explorer/", {"q": record.query}).context["panels"]["answerability"]
+    found = stored.context["panels"]["answerability"]
+    shown = ("verdict", "tone", "confidence", "reason", "partial_from", "answerable_from")
+    assert {name: found[name] for name in shown} == {name: live[name] for name in shown}
+    assert (found["rows"], found["start"], found["sum"]) == (live["rows"], live["start"], live["sum"])
+    assert '<span class="strip-label">Verdict</span>' in page(stored)
+    for name in ("intercept", "contributions"):  # Of an earlier release.
+        del record.trace["answerability"][name]
+    record.save()
+    older = alice.get(f"/log/{record.pk}/")
+    assert older.context["panels"]["answerability"]["sum"] == ""
+    assert "not used" not in page(older)
