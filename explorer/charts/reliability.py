@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from explorer import wording
 from explorer.charts.chart import Chart
 from retrieval.evaluation.calibration import Bin
 
@@ -14,9 +15,8 @@ def reliability_chart(bins: Sequence[Bin]) -> Chart:
     return Chart(
         id="reliability",
         title="Confidence and answerable questions",
-        summary="; ".join(
-            f"{it.low:.1f} to {it.high:.1f}: {it.answerable:.0%} of {it.count} questions answerable" for it in bins
-        ),
+        summary=f"{wording.counted(sum(it.count for it in bins), 'question')} in groups of similar confidence, each with its size. "
+        "Below the dashed line the confidence is too high, above it too low.",
         data=[
             {
                 "type": "scatter",
@@ -29,19 +29,21 @@ def reliability_chart(bins: Sequence[Bin]) -> Chart:
             },
             {
                 "type": "scatter",
-                "mode": "lines+markers",
+                "mode": "lines+markers+text",
                 "name": "This run",
                 "x": [it.confidence for it in bins],
                 "y": [it.answerable for it in bins],
-                "customdata": [it.count for it in bins],
+                "text": [str(it.count) for it in bins],
+                "textposition": "top center",
+                "textfont": {"size": 10, "color": "soft"},
                 "line": {"color": "dense", "width": 2},
-                "hovertemplate": "confidence %{x:.2f}: %{y:.0%} of %{customdata} answerable<extra></extra>",
+                "hovertemplate": "confidence %{x:.2f}: %{y:.0%} of %{text} answerable<extra></extra>",
             },
         ],
         layout={
             "margin": {"t": 30},
             "xaxis": {"title": {"text": "Mean confidence"}, "range": [0, 1], "nticks": 6},
-            "yaxis": {"title": {"text": "Answerable"}, "range": [0, 1.02], "tickformat": ".0%", "nticks": 6},
+            "yaxis": {"title": {"text": "Answerable"}, "range": [0, 1.12], "tickformat": ".0%", "nticks": 6},
             "showlegend": True,
         },
         headers=("Confidence", "Questions", "Mean confidence", "Answerable"),
