@@ -15,8 +15,8 @@ def reliability_chart(bins: Sequence[Bin]) -> Chart:
     return Chart(
         id="reliability",
         title="Confidence and answerable questions",
-        summary=f"{wording.counted(sum(it.count for it in bins), 'question')} in groups of similar confidence, each with its size. "
-        "Below the dashed line the confidence is too high, above it too low.",
+        summary=f"{wording.counted(sum(it.count for it in bins), 'question')} in groups of similar confidence, with "
+        "the size of each. Below the dashed line the confidence is too high, above it too low.",
         data=[
             {
                 "type": "scatter",

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Final
 
 from django.conf import settings
 
 from corecube.scope import ConnectionFacts
-from explorer.components.snippets import Segment, highlight
+from explorer.components.snippets import Segment, Stem, highlight
 from retrieval.engine.types import Hit
 from retrieval.engine.words import stemmer
 from retrieval.text.units import CELL_BAR, is_header, is_row
@@ -34,18 +35,27 @@ def text_and_tables(text: str) -> tuple[str | Table, ...]:
 
 
 def hit_table(hit: Hit, connection: ConnectionFacts, snippet: Sequence[Segment]) -> Table | None:
-    """Return the rows that a hit's snippet consists of, those with most matches; None for a snippet of text."""
+    """Return the rows that match best of the table that a hit's snippet consists of; None for a snippet of text."""
     shown = "".join(segment.text for segment in snippet)
     stem = stemmer(connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG)
-    lexemes = [match.lexeme for match in hit.matches]
     for lines in (it for it in _parts(hit.chunk.text) if isinstance(it, list)):
         header, body = _split(lines)
-        inside = [line for line in body if " ".join(line.split()) in shown]
-        if sum(map(len, inside)) >= _MIN_SHARE * len(shown):
-            rows = [tuple(highlight(cell, lexemes, stem=stem) for cell in _cells(line)) for line in inside]
-            best = sorted(range(len(rows)), key=lambda at: (-_matched(rows[at]), at))[:_MAX_ROWS]
-            return Table(_plain_row(header), tuple(rows[at] for at in sorted(best)))
+        inside = [" ".join(line.split()) in shown for line in body]
+        if sum(len(line) for line, is_in in zip(body, inside, strict=True) if is_in) >= _MIN_SHARE * len(shown):
+            order = sorted(range(len(body)), key=lambda at: (-_weight(body[at], hit, stem), not inside[at], at))
+            lexemes = [match.lexeme for match in hit.matches]
+            rows = (
+                map(partial(highlight, lexemes=lexemes, stem=stem), _cells(body[at]))
+                for at in sorted(order[:_MAX_ROWS])
+            )
+            return Table(_plain_row(header), tuple(map(tuple, rows)))
     return None
+
+
+def _weight(line: str, hit: Hit, stem: Stem) -> float:
+    """Return the idf sum of the query's terms in a row."""
+    found = (it for it in hit.matches if any(piece.matched for piece in highlight(line, [it.lexeme], stem=stem)))
+    return sum(it.idf for it in found)
 
 
 def _parts(text: str) -> Iterator[str | list[str]]:
@@ -79,7 +89,3 @@ def _plain_row(line: str) -> Row:
 
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.split(CELL_BAR)]
-
-
-def _matched(row: Row) -> int:
-    return sum(segment.matched for cell in row for segment in cell)

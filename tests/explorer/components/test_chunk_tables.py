@@ -45,5 +45,11 @@ def test_a_hit_on_a_table_shows_the_rows_that_match_first():
     assert [segment.matched for segment in table.rows[-1][0]] == [True]
 
 
+def test_a_row_beyond_the_snippet_is_shown_if_it_matches_best():
+    rows = [f"Place {number} | {number} euros for a long stay in the hotel" for number in range(20)]
+    table = shown("\n".join(["Hotel | Limit", *rows, "Hotel in Bergen | 210 euros"]), "hotel", "limit", "bergen")
+    assert cells(table.rows[-1]) == ["Hotel in Bergen", "210 euros"]
+
+
 def test_a_hit_on_text_beside_a_table_shows_the_text():
     assert shown(f"{'The rules of travel are long. ' * 20}\n\n{AMOUNTS}", "rule") is None
