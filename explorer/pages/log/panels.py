@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,6 +23,7 @@ MAX_COUNTED: Final = 1000
 MAX_READ: Final = 20_000  #: The maximum number of searches that are read to find a text for one page.
 FLAG_LABELS: Final = WORDS["log_flags"]
 FLAG_HELP: Final = WORDS["log_flags_help"]
+_REPEATED_WITHIN: Final = timedelta(minutes=1)
 _SURFACES: Final[Mapping[str, str]] = {"api": "API"}
 
 
@@ -141,11 +142,37 @@ def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now:
     # One may have been deleted since.
     records = [found[it] for it in ids if it in found]
     return {
-        "rows": tuple(log_row(record, now) for record in records),
+        "rows": tuple(_folded(log_row(record, now) for record in records)),
         "older": _place(records[-1:], rest=older),
         "newer": _place(records[:1], rest=newer),
         "read": MAX_READ if isinstance(newer, Place) or isinstance(older, Place) else 0,
     }
+
+
+def _folded(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows, newest first, with the same searches made shortly before as the `repeats` of the newest."""
+    folded: list[dict[str, Any]] = []
+    for row in rows:
+        if folded and _is_repeated([folded[-1], *folded[-1]["repeats"]][-1]["record"], row["record"]):
+            folded[-1]["repeats"].append(row)
+        else:
+            folded.append(row | {"repeats": []})
+    return folded
+
+
+def _is_repeated(record: SearchRecord, earlier: SearchRecord) -> bool:
+    """Return whether the Explorer searched for the same a moment before, such as before its page was loaded again."""
+    is_soon = record.at - earlier.at <= _REPEATED_WITHIN
+    return is_soon and bool(record.query) and record.feedback is None and _asked(record) == _asked(earlier)
+
+
+def _asked(record: SearchRecord) -> tuple[object, ...]:
+    """Return what two searches of the Explorer have in common if one repeats the other; the id for another channel."""
+    if record.surface != SearchRecord.Surface.EXPLORER:
+        return (record.pk,)
+    who = (record.user_id, record.actor_id, record.key_id, record.connection_ids)
+    how = (record.preset, record.preset_version, getattr(record, "mode", ""), getattr(record, "is_draft", False))
+    return (*who, record.query, *how, record.verdict, record.hit_count, record.degraded)
 
 
 def _place(edge: list[SearchRecord], *, rest: Place | bool) -> str:

@@ -430,3 +430,21 @@ def test_a_record_shows_the_verdict_that_the_explorer_showed(browse, logged):
     older = alice.get(f"/log/{record.pk}/")
     assert older.context["panels"]["answerability"]["sum"] == ""
     assert "not used" not in page(older)
+
+
+def test_an_explorer_search_repeated_within_a_minute_is_one_row_from_which_each_can_be_opened(browse, logged):
+    repeated = [logged("bob", surface="explorer") for _ in range(3)]
+    now = timezone.now()
+    for at, record in enumerate(repeated):
+        SearchRecord.objects.filter(pk=record.pk).update(at=now - timedelta(seconds=150 - 50 * at))
+    others = [logged("bob", surface="explorer", mode="dense"), logged("alice", surface="explorer"), logged("bob")]
+    response = browse("alice").get("/log/")
+    assert shown(response) == [*(it.pk for it in reversed(others)), repeated[-1].pk]
+    assert [it["record"].pk for it in response.context["page"]["rows"][-1]["repeats"]] == [
+        repeated[1].pk,
+        repeated[0].pk,
+    ]
+    assert page(response).count(f"/log/{repeated[0].pk}/") == 1
+    SearchRecord.objects.filter(pk=repeated[1].pk).update(at=now - timedelta(seconds=90))
+    SearchRecord.objects.filter(pk=repeated[0].pk).update(at=now - timedelta(seconds=151))
+    assert repeated[0].pk in shown(browse("alice").get("/log/"))
