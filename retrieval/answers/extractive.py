@@ -24,6 +24,7 @@ from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking, Scored, shipped
+from retrieval.text.small_talk import is_thanks
 
 _EQUAL: Final = "Another document says otherwise"
 _OLD: Final = "An older version says otherwise"
@@ -32,6 +33,7 @@ ASSERTED: Final = "Quoted from your documents:"
 NO_ACCESS: Final = "You have no access to any of the sources that were searched. An admin can give it to you."
 HEDGED: Final = "This may not answer your question. The nearest text:"
 OFFER: Final = "I answer questions about your documents and show the sources. What would you like to know?"
+WELCOME: Final = "You're welcome. What else would you like to know?"
 MAX_CHARACTERS: Final = 700
 _GAP: Final = "\n\n"
 _MAX_NEAR_MISSES: Final = 3
@@ -141,7 +143,7 @@ def _follow_up(task: Task, language: str) -> FollowUp | None:
 
 def _refusal(task: Task, passages: Sequence[Passage]) -> str:
     if task.asks_nothing:
-        return OFFER
+        return WELCOME if is_thanks(task.question) else OFFER
     judged = task.answerability
     if judged and judged.reason == Reason.NO_SCOPE:
         return f"{REFUSAL} {NO_ACCESS}"
@@ -176,4 +178,4 @@ class ExtractiveProvider:
 
     def refuses(self, text: str) -> bool:
         """Return whether an answer is the refusal."""
-        return text.startswith((REFUSAL, OFFER))
+        return text.startswith((REFUSAL, OFFER, WELCOME))

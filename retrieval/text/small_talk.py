@@ -18,6 +18,14 @@ def is_small_talk(text: str) -> bool:
     return bool(words) and _is_made_of_phrases(words)
 
 
+def is_thanks(text: str) -> bool:
+    """Return whether such a text says thanks: "OK, thanks a lot. Bye!"."""
+    words = _words(text)
+    return is_small_talk(text) and any(
+        words[at : at + len(phrase)] == phrase for phrase in _thanks() for at in range(len(words))
+    )
+
+
 def _is_made_of_phrases(words: Sequence[str]) -> bool:
     """Return whether some division of the words has only phrases."""
     ends = {0}  #: How many words phrases can take from the start.
@@ -34,3 +42,8 @@ def _words(text: str) -> tuple[str, ...]:
 @cache
 def _phrases() -> frozenset[tuple[str, ...]]:
     return frozenset(map(_words, chain.from_iterable(read_toml("retrieval.text", "small_talk.toml").values())))
+
+
+@cache
+def _thanks() -> frozenset[tuple[str, ...]]:
+    return frozenset(map(_words, read_toml("retrieval.text", "small_talk.toml")["thanks"]))

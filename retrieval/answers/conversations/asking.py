@@ -17,6 +17,7 @@ from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.records.judgments import THUMB_GRADES, PassageId, judge
 from retrieval.records.use import note_rating
 from retrieval.search.request import checked_query
+from retrieval.text.small_talk import is_small_talk
 
 _MAX_TITLE_LENGTH: Final = 80
 UNFINISHED: Final = (Message.State.WAITING, Message.State.WRITING)
@@ -36,7 +37,7 @@ def ask(conversation: Conversation, text: str) -> Message:
         locked = Conversation.objects.select_for_update().get(pk=conversation.pk)
         locked.messages.filter(state__in=UNFINISHED).update(state=Message.State.STOPPED)
         last = locked.messages.order_by("-ordinal").values_list("ordinal", flat=True).first() or 0
-        if not locked.title:
+        if not locked.title or (_began_with_small_talk(locked) and not is_small_talk(question)):
             line = " ".join(question.split())
             start_of_line = cut(line, _MAX_TITLE_LENGTH)
             locked.title = start_of_line if start_of_line == line else f"{start_of_line}…"
@@ -45,6 +46,12 @@ def ask(conversation: Conversation, text: str) -> Message:
         return Message.objects.create(
             conversation=locked, ordinal=last + 2, role=Message.Role.ASSISTANT, state=Message.State.WAITING
         )
+
+
+def _began_with_small_talk(conversation: Conversation) -> bool:
+    """Return whether the title is a greeting that the conversation began with, and not one that its user chose."""
+    title = conversation.title
+    return is_small_talk(title) and conversation.messages.filter(role=Message.Role.USER, text=title).exists()
 
 
 def branch(answer: Message) -> Conversation:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.text.small_talk import is_small_talk
+from retrieval.text.small_talk import is_small_talk, is_thanks
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,18 @@ def test_greetings_and_thanks_ask_for_nothing(text):
 )
 def test_questions_and_other_texts_do_not(text):
     assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Thanks!", True),
+        ("OK, thanks a lot. Bye!", True),
+        ("Vielen Dank", True),
+        ("Hello", False),
+        ("OK", False),
+        ("thanks to whom do we have a solar roof", False),
+    ],
+)
+def test_thanks_are_no_greeting(text, expected):
+    assert is_thanks(text) == expected

@@ -4,6 +4,7 @@ from corecube.access import ScopeRequest, scope_for
 from corecube.errors import UnknownConnectionError
 from corecube.models import Grant
 from retrieval.answers.conversations.asking import ask, change, narrowing_of, retry, start, stop
+from retrieval.answers.conversations.shelf import rename
 from retrieval.answers.conversations.writing import begin, claimed
 from retrieval.errors import EmptyQueryError, UnknownPresetError
 from retrieval.models import Conversation, Message, SearchRecord
@@ -16,6 +17,26 @@ def test_a_question_leaves_two_messages_and_names_the_conversation(world):
     assert list(rows) == [(1, "user", "done", "How do I drain\nthe queue?"), (2, "assistant", "waiting", "")]
     assert answer.ordinal == 2
     assert Conversation.objects.get().title == "How do I drain the queue?"
+
+
+def test_a_conversation_that_begins_with_a_greeting_is_named_by_its_first_question(world):
+    conversation = start(world.bob)
+    for text, title in (
+        ("Hello!", "Hello!"),
+        ("Thanks", "Hello!"),
+        ("How do I drain the queue?", "How do I drain the queue?"),
+        ("And on Sundays?", "How do I drain the queue?"),
+    ):
+        ask(conversation, text)
+        assert Conversation.objects.get().title == title
+
+
+def test_a_title_that_its_user_chose_remains(world):
+    conversation = start(world.bob)
+    ask(conversation, "Hello!")
+    rename(conversation, "Help")
+    ask(conversation, "How do I drain the queue?")
+    assert Conversation.objects.get().title == "Help"
 
 
 def test_a_long_question_is_cut_for_the_title(world):

@@ -97,9 +97,10 @@ def test_a_refusal_is_kept_with_its_reason(talk):
 def test_thanks_are_no_question_without_an_answer(talk):
     talk("bob")
     answer = talk("bob", "Thanks, bye!")
-    assert answer.text.startswith("I answer questions about your documents")
+    assert answer.text.startswith("You're welcome.")
     assert (answer.state, answer.is_refused, answer.passages, answer.notices) == ("done", False, [], [])
     assert not SearchRecord.objects.unanswered().exists()
+    assert talk("bob", "Hello!").text.startswith("I answer questions about your documents")
 
 
 def test_what_a_reader_saw_before_leaving_is_kept(begun, slow):
