@@ -55,12 +55,16 @@ class Trend:
     @property
     def alarm(self) -> str:
         """What is wrong; empty while the newest run is not below the minimum."""
+        return self.alarm_of(self.schedule.preset)
+
+    def alarm_of(self, preset: str) -> str:
+        """Return what is wrong, with this name of the preset; empty while the newest run is not below the minimum."""
         minimum = self.schedule.min_mean
         if minimum is None or not self.points or self.points[-1].mean >= minimum:
             return ""
         schedule = self.schedule
         return (
-            f"{self.objective.label} of {schedule.preset} on {schedule.question_set.name} is "
+            f"{self.objective.label} of {preset} on {schedule.question_set.name} is "
             f"{self.points[-1].mean:.3f}, below {minimum:g}."
         )
 

@@ -13,6 +13,7 @@ from explorer.charts.chart import Chart
 from explorer.charts.trend import trend_chart
 from explorer.pages.evaluation.gates import sent_number, sent_objective
 from explorer.viewer import admin_action, errors_shown, viewer_of
+from explorer.wording import preset_title
 from retrieval.evaluation import schedules as services
 from retrieval.evaluation.schedules import Trend
 from retrieval.models import QuestionSet, Schedule
@@ -27,10 +28,15 @@ def schedules_context(question_set: QuestionSet, principal: Principal) -> dict[s
     return {
         "schedules": [(it, _when(it.schedule)) for it in trends],
         "trend_charts": [chart for it in trends if (chart := _chart(it))],
-        "alarms": [it.alarm for it in trends if it.alarm],
+        "alarms": [alarm_words(it) for it in trends if it.alarm],
         "presets": list(PRESETS),
         "schedule_times": _WHEN.items(),
     }
+
+
+def alarm_words(trend: Trend) -> str:
+    """Return what is wrong, with the preset's name for people."""
+    return trend.alarm_of(preset_title(trend.schedule.preset))
 
 
 def _when(schedule: Schedule) -> str:

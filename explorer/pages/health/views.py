@@ -23,6 +23,7 @@ from explorer import wording
 from explorer.charts.traffic import milliseconds, traffic_charts
 from explorer.pages.connections.jobs import sync_row
 from explorer.pages.connections.views import connection_rows
+from explorer.pages.evaluation.schedules import alarm_words
 from explorer.pages.health.panels import Figure, HealthRow, health_rows, load_panel, overall
 from explorer.pages.health.summary import quality_trends, source_rows, unanswered_topics, usage_figures
 from explorer.pages.log.panels import log_row, with_facts
@@ -230,7 +231,7 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
         "load": load_panel(found.load, found.ingest, refused_early=overload_guard.refused),
         "versions": found.versions,
         "settings_rows": readings(),
-        "alarms": alarms(Principal(viewer_of(request))),
+        "alarms": [(alarm_words(it), it.schedule.question_set) for it in alarms(Principal(viewer_of(request)))],
     }
     return render(request, "explorer/health/health.html", context)
 

@@ -28,9 +28,9 @@ def test_a_schedule_is_saved_its_trend_and_alarm_are_shown_and_it_is_removed(bro
     assert 'id="chart-trend-' in shown
     assert "falls below" not in shown
     EvaluationRun.objects.get().results.update(ranking=[])
-    assert "nDCG@10 of corecube on Release questions is 0.000, below 0.99." in page(alice.get(SET))
+    assert "nDCG@10 of General search on Release questions is 0.000, below 0.99." in page(alice.get(SET))
     health = page(alice.get("/health/"))
-    assert "is 0.000, below 0.99." in health
+    assert "nDCG@10 of General search on Release questions is 0.000, below 0.99." in health
     assert f'href="{SET}"' in health
     never = {name: value for name, value in FORM.items() if name != "nightly"}
     assert "The schedule was removed." in page(alice.post(f"{SET}schedules/", never, follow=True))
