@@ -2,7 +2,8 @@
 
 A connection is visible if it is enabled and a grant on its compartment, to the user or one of their groups, has a
 clearance of at least its sensitivity. A key can only limit the access of its user, and a request only that of both.
-A key that acts for another user has access to what both users can see. Everything else is denied.
+A key that acts for another user has access to what both users can see. What is private to a user, the memory of agents
+and attached files, is closed to an admin who acts as that user. Everything else is denied.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from django.db import connection as database
 
 from corecube.database import Prepared, execution
 from corecube.errors import UnknownConnectionError, UnknownPrincipalError
-from corecube.models import ApiKey, User
+from corecube.models import ApiKey, Connection, User
 from corecube.scope import (
     AccessScope,
     ConnectionFacts,
@@ -127,13 +128,16 @@ def user_named(username: str) -> User:
 def scope_for(
     principal: Principal, request: ScopeRequest | None = None, *, reveal_excluded: bool = False
 ) -> AccessScope:
-    """Return the connections that the principal can see.
+    """Return the connections that the principal can see; an admin who acts as a user does not see what is private.
 
     `reveal_excluded` also lists the other connections with the rule that excluded them, for admins.
     Raises UnknownConnectionError for a requested slug that the principal cannot see, whether or not it exists.
     """
     slugs = (*request.include, *request.exclude) if request and request.include and not reveal_excluded else ()
     grants, connections = _grants_and_connections(principal.user, slugs, is_all=reveal_excluded)
+    if principal.actor is not None:
+        private = set(Connection.objects.private().values_list("pk", flat=True))
+        connections = tuple(row for row in connections if row[0] not in private)
     key = principal.key
     limits = _rows(_GRANTS, {"user": key.user_id}) if key and principal.is_forwarded and key.user.is_active else ()
     included, excluded = _ruled(
@@ -142,7 +146,8 @@ def scope_for(
         grants if key is None or not principal.is_forwarded else limits,
         _KeyLimit.of(key) if key else None,
     )
-    scope = AccessScope(principal.label, included, excluded if reveal_excluded else ())
+    listed = tuple(it for it in excluded if not it.connection.is_attached) if reveal_excluded else ()
+    scope = AccessScope(principal.label, included, listed)
     return _narrow(scope, request, reveal=reveal_excluded) if request else scope
 
 

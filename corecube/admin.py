@@ -1,7 +1,7 @@
 """Django admin for users, groups, access, connections and keys: what the console does not cover."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin
@@ -25,14 +25,30 @@ admin.site.unregister(Group)
 admin.site.unregister([oauth.AccessToken, oauth.Application, oauth.Grant, oauth.IDToken, oauth.RefreshToken])
 
 
+_LISTED: Final = (Compartment, Connection)
+
+
 def _never(self: admin.ModelAdmin, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ANN401, ARG001 -- Django's signature
     return False
 
 
 class Audited(admin.ModelAdmin):
-    """Also records changes in the audit log: the names of fields, without values."""
+    """Also records changes in the audit log: the names of fields, without values.
+
+    It shows and offers no compartments and connections of files attached to conversations.
+    """
 
     noun: ClassVar[str]  #: The prefix of its events.
+
+    def get_queryset(self, request: HttpRequest) -> Any:  # noqa: ANN401 -- Django's signature
+        """Return the rows."""
+        rows: Any = super().get_queryset(request)
+        return rows.listed() if self.model in _LISTED else rows
+
+    def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> Any:  # noqa: ANN401 -- Django's signature
+        """Return what a field offers."""
+        related = db_field.remote_field.model
+        return related.objects.listed() if related in _LISTED else super().get_field_queryset(db, db_field, request)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401 -- Django's signature
         """Log that a row was added."""
@@ -86,6 +102,14 @@ class AuditedGroupAdmin(Audited, GroupAdmin):
     noun = "group"
 
 
+class CompartmentFilter(admin.RelatedFieldListFilter):
+    """The compartments to filter a list by."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:  # noqa: ANN401, ARG002 -- Django's signature
+        """Return the compartments that lists show."""
+        return [(it.pk, it.name) for it in Compartment.objects.listed()]
+
+
 class GrantInline(admin.TabularInline):
     """A compartment's grants, edited on its page."""
 
@@ -110,8 +134,12 @@ class GrantAdmin(Audited):
 
     noun = "grant"
     list_display = ("holder", "compartment", "clearance")
-    list_filter = ("compartment", "clearance", "group")
+    list_filter = (("compartment", CompartmentFilter), "clearance", "group")
     list_select_related = ("user", "group", "compartment")
+
+    def get_queryset(self, request: HttpRequest) -> Any:  # noqa: ANN401 -- Django's signature
+        """Return the grants on compartments that lists show."""
+        return super().get_queryset(request).filter(compartment__in=Compartment.objects.listed())
 
 
 class ConnectionForm(forms.ModelForm):
@@ -159,7 +187,7 @@ class ConnectionAdmin(Audited):
     noun = "connection"
     form = ConnectionForm
     list_display = ("name", "kind", "compartment", "sensitivity", "trust", "enabled", "last_synced_at")
-    list_filter = ("kind", "compartment", "sensitivity", "enabled")
+    list_filter = ("kind", ("compartment", CompartmentFilter), "sensitivity", "enabled")
     search_fields = ("name", "slug")
     prepopulated_fields = {"slug": ("name",)}
     readonly_fields = ("last_synced_at",)

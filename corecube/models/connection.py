@@ -30,6 +30,10 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
         """Return those that lists show: all but files attached to conversations."""
         return self.filter(is_attached=False)
 
+    def private(self) -> Self:
+        """Return those that only their user may read: files attached to conversations, and the memory of agents."""
+        return self.filter(models.Q(is_attached=True) | models.Q(memory__isnull=False))
+
 
 class Connection(models.Model):
     """A source of documents, which share its compartment, sensitivity and trust level."""

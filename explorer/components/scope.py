@@ -24,8 +24,10 @@ def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[dict[str,
     """Return a chip for each connection of a principal's scope, of which a request excludes some.
 
     Only a scope for an admin lists connections that the principal may not see; they come last and cannot be switched.
+    Files attached to conversations are searched in the chat only and have none.
     """
-    return (*(_chip(it, without) for it in scope.included), *map(_closed_chip, scope.excluded))
+    included = (it for it in scope.included if not it.connection.is_attached)
+    return (*(_chip(it, without) for it in included), *map(_closed_chip, scope.excluded))
 
 
 def _chip(inclusion: Inclusion, without: Collection[str]) -> dict[str, Any]:

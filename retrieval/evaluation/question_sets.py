@@ -15,7 +15,7 @@ from django.utils.text import slugify
 from corecube import audit
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
-from corecube.models import Connection, User
+from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.engine.types import Verdict
 from retrieval.errors import JudgingError, SearchTimeoutError
@@ -47,6 +47,7 @@ _MAX_NAME_LENGTH: Final = 120
 _MAX_SLUG_LENGTH: Final = 50
 _MAX_TAGS: Final = 10
 _MAX_TAG_LENGTH: Final = 40
+_ALL_LISTED: Final = ScopeRequest()  #: All but files attached to conversations.
 
 
 def set_named(name: str, *, actor: User) -> QuestionSet:
@@ -304,17 +305,9 @@ def principal_of_case(case: Case, principal: Principal) -> Principal:
     return Principal(case.user, actor=principal.user)
 
 
-def narrowing_of(searcher: Principal) -> ScopeRequest:
-    """Return what cases are searched in: as another user, not in that user's memory, which is private."""
-    if searcher.actor is None:
-        return ScopeRequest()
-    memory = Connection.objects.filter(memory__user=searcher.user, pk__in=scope_for(searcher).connection_ids)
-    return ScopeRequest(exclude=tuple(memory.values_list("slug", flat=True)))
-
-
 def searched_connections(searcher: Principal) -> list[int]:
     """Return the ids of the connections that cases are searched in: none holds the files of a conversation."""
-    return scope_for(searcher, narrowing_of(searcher)).connection_ids
+    return scope_for(searcher, _ALL_LISTED).connection_ids
 
 
 def unrecorded_search(
@@ -361,7 +354,7 @@ def measured_case(
     access of the search. Raises as `search` does, and NotPermittedError for a user who was deactivated.
     """
     searcher = principal_of_case(case, principal)
-    asked = replace(asked, narrowing=narrowing_of(searcher))
+    asked = replace(asked, narrowing=_ALL_LISTED)
     usage_ids: list[int] = []
     result, outcome = _searched(case, asked, searcher, resources, usage_ids)
     if how.answered_by is not None:

@@ -2,6 +2,8 @@ import pytest
 
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant
 from corecube.secrets import seal
+from retrieval.answers.conversations.asking import start
+from retrieval.answers.conversations.files import attach
 
 
 @pytest.fixture
@@ -175,3 +177,26 @@ def test_the_administration_points_no_connection_at_what_may_not_be_read(admin, 
     assert "CORECUBE_FOLDER_ROOTS" in admin.post(address, moved).content.decode()
     stored.refresh_from_db()
     assert (stored.name, stored.config) == ("Notes", {"path": str(tmp_path)})
+
+
+def test_files_attached_to_conversations_are_neither_listed_nor_offered(client, world):
+    attach(start(world.bob), "walrus.md", b"# Walrus")
+    client.force_login(world.alice)
+    found = Connection.objects.get(is_attached=True)
+    grant = Grant.objects.get(compartment=found.compartment)
+    key, _ = ApiKey.issue(user=world.bob, name="bot")
+    for address in (
+        "connection/",
+        "connection/add/",
+        "compartment/",
+        "grant/",
+        "grant/add/",
+        f"connection/{world.vault.pk}/change/",
+        f"apikey/{key.pk}/change/",
+    ):
+        shown = client.get(f"/admin/corecube/{address}").content.decode()
+        assert "Finance" in shown, address
+        assert [name for name in (found.name, found.slug, found.compartment.name) if name in shown] == [], address
+    for address in (f"connection/{found.pk}", f"compartment/{found.compartment_id}", f"grant/{grant.pk}"):
+        response = client.get(f"/admin/corecube/{address}/change/", follow=True)
+        assert "doesn’t exist" in response.content.decode()  # noqa: RUF001 -- Django's apostrophe

@@ -99,7 +99,7 @@ class RuleForm(ConsoleForm):
     _NO_MODEL: ClassVar = "none"
 
     compartment = forms.ModelChoiceField(
-        Compartment.objects.order_by("name"), required=False, empty_label="Select a compartment"
+        Compartment.objects.listed(), required=False, empty_label="Select a compartment"
     )
     user = forms.CharField(
         required=False, max_length=150, widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"})

@@ -8,6 +8,9 @@ from django.template.loader import render_to_string
 from corecube.scope import AccessScope
 from explorer.components.drops import labels_of
 from explorer.components.funnel import funnel
+from retrieval.answers.conversations.asking import start
+from retrieval.answers.conversations.files import attach
+from retrieval.answers.memory.items import Item, remember
 from retrieval.engine.state import Drop, DropReason, Span
 from retrieval.engine.types import ChunkId
 
@@ -73,3 +76,22 @@ def test_hits_that_were_gone_are_a_count_whether_or_not_there_is_such_a_chunk(ma
     (page,) = pages
     assert "1 deleted or excluded; not listed" in page
     assert "href" not in page
+
+
+def test_an_admin_who_searches_as_a_user_sees_nothing_that_is_private_to_them(browse, world):
+    remember(Item(text="The walrus moves to Zurich in May."), principal=world.principal("bob"))
+    attach(start(world.bob), "walrus.md", b"# Walrus\n\nThe walrus moves to Zurich in May.")
+    own = browse("bob").get("/explorer/", {"q": "where does the walrus move?"}).content.decode()
+    assert "Zurich" in own
+    alice, query = browse("alice"), {"q": "where does the walrus move?", "as": "bob"}
+    for address, more in (
+        ("/explorer/", {}),
+        ("/explorer/", {"tab": "where", "find": "walrus"}),
+        ("/explorer/", {"tab": "scope"}),
+        ("/compare/", {}),
+        ("/side-by-side/", {}),
+    ):
+        shown = alice.get(address, query | more).content.decode()
+        assert [word for word in ("Zurich", "walrus.md", "Memory of bob", "ttached") if word in shown] == [], address
+    assert "ttached" not in alice.get("/explorer/", {"q": "walrus", "tab": "scope"}).content.decode()
+    assert "ttached" not in alice.get(f"/access/users/{world.bob.pk}/").content.decode()
