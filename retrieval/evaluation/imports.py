@@ -9,12 +9,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Count
+from django.utils import timezone
 
+from corecube import audit
 from corecube.access import user_named
 from corecube.errors import InvalidRequestError
 from corecube.models import User
@@ -22,8 +26,8 @@ from corecube.scope import AccessScope
 from retrieval.evaluation.answers import Requirements
 from retrieval.evaluation.case_answers import checked_expected, expected_in, expected_text
 from retrieval.evaluation.qrels import CSV_HEADER, csv_line
-from retrieval.evaluation.question_sets import CaseFacts, cut, save_case, tags_in
-from retrieval.models import Document, Judgment, QuestionSet
+from retrieval.evaluation.question_sets import CaseFacts, cut, note_change, save_case, tags_in
+from retrieval.models import Case, Document, Judgment, QuestionSet
 from retrieval.models.document import id_in
 from retrieval.records.judgments import GRADES, PassageId, normalised_query, passages_in
 
@@ -74,6 +78,15 @@ class Imported:
     judgments: int
     skipped: int  #: Lines with a document or passage that does not exist or is outside the user's scope.
     missing: tuple[str, ...] = ()  #: The different documents of these lines, as written.
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The cases of one import that the set still has; they have the same time."""
+
+    at: datetime
+    by: str  #: A username; empty for a deleted user.
+    cases: int
 
 
 def read_lines(texts: Sequence[str], question_set: QuestionSet) -> list[Line]:
@@ -288,12 +301,13 @@ def import_lines(lines: Sequence[Line], question_set: QuestionSet, *, actor: Use
     Raises UnknownPrincipalError for a user that does not exist, before anything is stored.
     """
     users = {name: user_named(name) for name in {it.user for it in lines} if name}
-    cases = 0
+    added: list[UUID] = []
     with transaction.atomic():
         for line in {line.query: line for line in reversed(lines)}.values():
             facts = CaseFacts(line.is_answerable, users.get(line.user), line.tags, answers=line.answers)
-            _, is_new = save_case(question_set, line.query, actor=actor, facts=facts)
-            cases += is_new
+            case, is_new = save_case(question_set, line.query, actor=actor, facts=facts)
+            added += [case.pk] if is_new else []
+        Case.objects.filter(pk__in=added).update(created_at=timezone.now())
         graded = [it for it in lines if it.document]
         found = _passages(graded, scope)
         stored = {
@@ -311,7 +325,24 @@ def import_lines(lines: Sequence[Line], question_set: QuestionSet, *, actor: Use
             update_fields=["grade", "at"],
         )
     skipped = [it.document for it in graded if (it.document, it.passage) not in found]
-    return Imported(cases, len(stored), len(skipped), tuple(dict.fromkeys(skipped)))
+    return Imported(len(added), len(stored), len(skipped), tuple(dict.fromkeys(skipped)))
+
+
+def batches(question_set: QuestionSet) -> list[Batch]:
+    """Return the imports of two and more cases, the latest first."""
+    together = question_set.cases.order_by("-created_at").values_list("created_at", "created_by__username")
+    return [Batch(at, by or "", cases) for at, by, cases in together.annotate(number=Count("pk")).filter(number__gt=1)]
+
+
+def undo(question_set: QuestionSet, at: datetime, *, actor: User) -> int:
+    """Delete the cases of the import at this time and return their number; the judgments of their questions remain."""
+    with transaction.atomic():
+        imported = question_set.cases.filter(created_at=at)
+        if number := imported.count():
+            imported.delete()
+            note_change(question_set)
+            audit.record("case.import_undone", actor=actor, subject=question_set.slug, cases=number)
+    return number
 
 
 def _passages(lines: Iterable[Line], scope: AccessScope) -> dict[tuple[str, str], list[PassageId]]:

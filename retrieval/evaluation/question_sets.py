@@ -111,7 +111,7 @@ def save_case(question_set: QuestionSet, query: str, *, actor: User, facts: Case
             answers=facts.answers,
             created_by=actor,
         )
-        _count_change(question_set)
+        note_change(question_set)
         audit.record("case.saved", actor=actor, subject=question_set.slug, case=str(case.pk))
     return case, True
 
@@ -121,7 +121,7 @@ def mark_case(case: Case, *, is_answerable: bool, actor: User) -> None:
     case.is_answerable = is_answerable
     with transaction.atomic():
         case.save(update_fields=["is_answerable"])
-        _count_change(case.question_set)
+        note_change(case.question_set)
         audit.record(
             "case.marked", actor=actor, subject=case.question_set.slug, case=str(case.pk), is_answerable=is_answerable
         )
@@ -134,7 +134,7 @@ def expect(case: Case, answers: Requirements, *, actor: User) -> None:
     case.answers = answers
     with transaction.atomic():
         case.save(update_fields=["answers"])
-        _count_change(case.question_set)
+        note_change(case.question_set)
         audit.record("case.expected", actor=actor, subject=case.question_set.slug, case=str(case.pk))
 
 
@@ -143,10 +143,11 @@ def delete_case(case: Case, *, actor: User) -> None:
     with transaction.atomic():
         audit.record("case.deleted", actor=actor, subject=case.question_set.slug, case=str(case.pk))
         case.delete()
-        _count_change(case.question_set)
+        note_change(case.question_set)
 
 
-def _count_change(question_set: QuestionSet) -> None:
+def note_change(question_set: QuestionSet) -> None:
+    """Count a change of a set's cases."""
     QuestionSet.objects.filter(pk=question_set.pk).update(version=F("version") + 1)
 
 

@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_aware
 
 from corecube.access import Principal, scope_for, user_named
 from corecube.errors import CoreCubeError, InvalidRequestError
@@ -21,7 +23,16 @@ from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, w
 from retrieval.evaluation import question_sets as services
 from retrieval.evaluation.case_answers import expected_in
 from retrieval.evaluation.drawing import MAX_DRAWN, SAMPLES, draw
-from retrieval.evaluation.imports import MAX_CHARACTERS, Imported, as_csv, import_lines, preview_lines, read_lines
+from retrieval.evaluation.imports import (
+    MAX_CHARACTERS,
+    Imported,
+    as_csv,
+    batches,
+    import_lines,
+    preview_lines,
+    read_lines,
+    undo,
+)
 from retrieval.evaluation.judging import agreement, rated_passages
 from retrieval.evaluation.qrels import csv_of, qrels_of
 from retrieval.models import Case, EvaluationRun, Judgment, LanguageModel, QuestionSet
@@ -93,6 +104,7 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
             (case, *(found.get(normalised_query(case.query), 0) for found in (counts, changed))) for case in cases
         ],
         "counts": [it for it in EvaluationRun.Counts if it != EvaluationRun.Counts.MODEL or _has_model()],
+        "imports": batches(found),
         "samples": SAMPLES.items(),
         "max_drawn": MAX_DRAWN,
         "configurations": configurations(),
@@ -154,8 +166,14 @@ def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
 
 @admin_action
 def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Import judgments from an uploaded file or pasted text, as the viewer's, or show what would be imported."""
+    """Import judgments from an uploaded file or pasted text, as the viewer's, or show what would be imported.
+
+    It also deletes the cases of an earlier import.
+    """
     found, viewer = get_object_or_404(QuestionSet, slug=slug), viewer_of(request)
+    if request.POST.get("action") == "undo":
+        _undo(request, found)
+        return redirect("explorer:question_set", slug=slug)
     scope = scope_for(Principal(viewer))
     with errors_shown(request):
         lines = read_lines(_sent(request), found)
@@ -169,6 +187,19 @@ def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         if missing := _missing(done):
             messages.warning(request, missing)
     return redirect("explorer:question_set", slug=slug)
+
+
+def _undo(request: HtmxHttpRequest, question_set: QuestionSet) -> None:
+    try:
+        at = parse_datetime(request.POST.get("at", ""))
+    except ValueError:
+        at = None
+    number = undo(question_set, at, actor=viewer_of(request)) if at and is_aware(at) else 0
+    if number:
+        said = f"Deleted {wording.counted(number, 'case')} of the import. The judgments of their questions remain."
+        messages.success(request, said)
+    else:
+        messages.info(request, "The cases of this import were deleted before.")
 
 
 def _counts(done: Imported) -> str:

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
@@ -118,6 +120,26 @@ def test_a_preview_shows_what_an_import_would_do_and_stores_nothing(browse, ques
     case = Case.objects.get(query="new question")
     assert (case.answers, Judgment.objects.get(query=case.query).grade) == ([["=1"], ["two", "2"]], 2)
     assert not Case.objects.get(query="other").is_answerable
+
+
+def test_an_import_is_undone_without_what_was_there_before(browse, questions):
+    client, address = browse("alice"), "/judgments/release-questions/import/"
+    before = set(Case.objects.values_list("pk", flat=True))
+    version = QuestionSet.objects.get().version
+    assert "Undo the import" not in page(client.get("/judgments/release-questions/"))
+    client.post(address, {"text": f"query\nfirst new\n{Case.objects.first().query}\nsecond new\n"})
+    shown = page(client.get("/judgments/release-questions/"))
+    assert "2 cases imported just now by alice" in shown
+    at = re.search(r'name="at" value="([^"]+)"', shown).group(1)
+    for wrong in ("", "x", "2026-01-01T00:00:00", "2026-99-99T00:00:00Z", "2026-01-01T00:00:00Z"):
+        said = page(client.post(address, {"action": "undo", "at": wrong}, follow=True))
+        assert "were deleted before" in said
+        assert Case.objects.count() == len(before) + 2
+    assert "Deleted 2 cases of the import." in page(client.post(address, {"action": "undo", "at": at}, follow=True))
+    assert set(Case.objects.values_list("pk", flat=True)) == before
+    assert QuestionSet.objects.get().version == version + 3
+    assert AuditEvent.objects.get(action="case.import_undone").details == {"cases": 2}
+    assert "were deleted before" in page(client.post(address, {"action": "undo", "at": at}, follow=True))
 
 
 @pytest.mark.parametrize(
