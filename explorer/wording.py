@@ -164,9 +164,14 @@ def inclusion_rule(inclusion: Inclusion) -> str:
 
 def exclusion_word(reason: Exclusion) -> str:
     """Return why a connection is excluded, in short."""
-    return {Exclusion.CLEARANCE: "above clearance", Exclusion.REQUEST: "excluded"}.get(
-        reason, reason.value.replace("_", " ")
-    )
+    words = {
+        Exclusion.NO_GRANT: "no clearance",
+        Exclusion.CLEARANCE: "above clearance",
+        Exclusion.KEY: "excluded by the API key",
+        Exclusion.REQUEST: "excluded",
+        Exclusion.DISABLED: "disabled",
+    }
+    return words[reason]
 
 
 def exclusion_rule(excluded: ExcludedConnection) -> str:

@@ -59,11 +59,13 @@ def _facts(connection: ConnectionFacts) -> dict[str, Any]:
 
 
 def sources_label(chips: Collection[dict[str, Any]]) -> str:
-    """Return how many sources a search reads: "10 sources", "7 of 10 sources"."""
+    """Return how many connections a search reads: "10 connections", "7 of 10 connections"."""
     readable = [chip for chip in chips if chip["switched"] is not None]
     included = sum(chip["included"] for chip in readable)
     return (
-        wording.counted(included, "source") if included == len(readable) else f"{included} of {len(readable)} sources"
+        wording.counted(included, "connection")
+        if included == len(readable)
+        else f"{included} of {len(readable)} connections"
     )
 
 

@@ -35,7 +35,7 @@ def test_a_chip_switches_its_connection_on_again_and_leaves_the_others(scope):
 
 def test_a_connection_outside_the_scope_cannot_be_switched(seen_by_admin):
     chip = scope_chips(seen_by_admin, ())[-1]
-    assert (chip["name"], chip["switched"], chip["why"]) == ("Payroll", None, "no grant")
+    assert (chip["name"], chip["switched"], chip["why"]) == ("Payroll", None, "no clearance")
     assert chip["rule"] == "no clearance on compartment Finance"
 
 

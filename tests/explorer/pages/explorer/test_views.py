@@ -20,7 +20,7 @@ HIDDEN = (
     "tangerine",
     "Breach",
     "restricted",
-    "no grant",
+    "no clearance",
     "clearance conf",
 )
 
