@@ -17,19 +17,17 @@ _CODE: Final = re.compile(r"[a-z].*[0-9].*|-[0-9]{3,}")
 _CACHED_STEMS: Final = 20_000
 
 
+@cache
 def stemmer(text_search_config: str) -> Callable[[str], str]:
     """Return the stemmer behind a PostgreSQL text search configuration; the identity without one."""
-    return str if text_search_config not in snowballstemmer.algorithms() else _stemmer(text_search_config)
-
-
-@cache
-def _stemmer(language: str) -> Callable[[str], str]:
+    if text_search_config not in snowballstemmer.algorithms():
+        return str
     own = local()
 
     def stem(word: str) -> str:
         # Stemmers have state, so each thread has its own.
         if not hasattr(own, "stemmer"):
-            own.stemmer = snowballstemmer.stemmer(language)
+            own.stemmer = snowballstemmer.stemmer(text_search_config)
         stemmed: str = own.stemmer.stemWord(word)
         return stemmed
 

@@ -12,7 +12,7 @@ from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.signals import Evidence, Sentence, best_sentences, read_signals, sentence_cosine
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing
 from retrieval.ranking.packing import by_number
-from retrieval.ranking.quotes.conflicts import disagreement, find_conflicts
+from retrieval.ranking.quotes.conflicts import MAX_PLACE, disagreement, find_conflicts
 from retrieval.ranking.quotes.ranker import Asking
 from retrieval.stages.resources import Resources
 from retrieval.text.small_talk import is_small_talk
@@ -90,7 +90,8 @@ class EstimateAnswerability(
         cosine, notes = self._sentence_cosine(state, sentences)
         signals = {**read_signals(evidence, sentences), **cosine}
         asking = Asking.of(state.query.text, state.terms, self.text_search_config)
-        conflicts = find_conflicts(state.query.text, by_number(state.passages), asking, state.scope.trust)
+        passages = by_number(state.passages)
+        conflicts = find_conflicts(state.query.text, passages, asking, state.scope.trust, limit=MAX_PLACE)
         found = judge(state, signals, model=model, config=self.config, disagreement=disagreement(conflicts))
         return replace(state, answerability=found).noted(*notes)
 

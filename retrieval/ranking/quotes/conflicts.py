@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 from retrieval.engine.types import Passage
@@ -18,13 +18,13 @@ from retrieval.ranking.quotes.asked import Asked, any_of, cues
 from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking
-from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement
+from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement, stems
 from retrieval.text.units import CELL_BAR, Unit, UnitKind, split_units
 
 _MAX_COMPARED: Final = 40  #: Statements that are compared with each other: the best by their words.
 _SHARE_OF_PLACE: Final = 0.5  #: What a term in the title or a heading is worth, of one in the statement.
 _MAX_LENGTH: Final = 400  #: Characters of a statement; a longer one says more than one thing.
-_MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones.
+MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones.
 _MIN_LIKENESS: Final = 0.6  #: Minimum Jaccard similarity of the words of two statements.
 _MIN_LIKENESS_DENIED: Final = 0.8
 _MIN_TOKENS: Final = 5  #: Words and values of two sentences that are equal but for the values.
@@ -37,19 +37,46 @@ _VERSION: Final = re.compile(r"v\d+")
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
-    """A unit that states something, as it is compared with others."""
+    """A unit that states something, as it is compared with others; read when a comparison gets that far."""
 
     quoted: Candidate
-    stated: Statement
-    label: Statement  #: What names a thing in it: the first cell of a row; otherwise all of it.
-    header: Statement  #: The header of its table.
-    title: Statement
-    headings: tuple[Statement, ...]
     lexemes: frozenset[str]  #: The terms of the question in it.
+    language: str
     document: int  #: The number of its document's id: every two claims are compared by it.
     is_row: bool  #: Whether it is a row of a table.
+
+    @cached_property
+    def stated(self) -> Statement:
+        """What it states."""
+        return statement(self.unit.text, self.language)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of all its words."""
+        return stems(self.unit.text, self.language)
+
+    @property
+    def label(self) -> Statement:
+        """What names a thing in it: the first cell of a row; otherwise all of it."""
+        return statement(self.unit.text.split(CELL_BAR)[0], self.language) if self.is_row else self.stated
+
+    @property
+    def header(self) -> Statement:
+        """The header of its table."""
+        return statement(self.unit.header, self.language)
+
+    @cached_property
+    def title(self) -> Statement:
+        """The title of its document."""
+        return statement(self.passage.hit.chunk.title, self.language)
+
+    @cached_property
+    def headings(self) -> tuple[Statement, ...]:
+        """The headings above it."""
+        headings = dict.fromkeys(filter(None, (*self.passage.hit.chunk.heading_path, self.unit.heading)))
+        return tuple(statement(it, self.language) for it in headings)
 
     @property
     def passage(self) -> Passage:
@@ -96,9 +123,9 @@ class Conflict:
 
 
 def find_conflicts(
-    question: str, passages: Sequence[Passage], asking: Asking, trust: Mapping[int, int]
+    question: str, passages: Sequence[Passage], asking: Asking, trust: Mapping[int, int], *, limit: int = _MAX_COMPARED
 ) -> tuple[Conflict, ...]:
-    """Return the conflicts among the statements nearest to a question, the nearest first.
+    """Return the conflicts of the `limit` statements nearest to a question with others, the nearest first.
 
     `trust` is that of each connection, higher for more. Where the question names a year, what is of this year counts.
     """
@@ -106,7 +133,7 @@ def find_conflicts(
     years = frozenset(int(it.value) for it in quantities(question) if it.is_year)
     settled: set[int] = set()
     conflicts = []
-    for at, claim in enumerate(claims):
+    for at, claim in enumerate(claims[:limit]):
         if at in settled:
             continue
         alike = [
@@ -117,9 +144,7 @@ def find_conflicts(
         settled.update(alike)
         group = [claim, *(claims[other] for other in alike)]
         found = (
-            _conflict(group, years, trust, asking, is_central=at < _MAX_PLACE and bool(claim.lexemes))
-            if alike
-            else None
+            _conflict(group, years, trust, asking, is_central=at < MAX_PLACE and bool(claim.lexemes)) if alike else None
         )
         conflicts += [found] if found else []
     return tuple(conflicts)
@@ -154,25 +179,16 @@ def _claims(passages: Sequence[Passage], asking: Asking) -> list[Claim]:
                 score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
                 found.append((score, Candidate(passage, units, range(at, at + 1)), own))
     nearest = sorted(found, key=lambda it: -it[0])[:_MAX_COMPARED]
-    return [_claim(candidate, own, asking.language) for _, candidate, own in nearest]
-
-
-def _claim(quoted: Candidate, lexemes: frozenset[str], language: str) -> Claim:
-    chunk, unit = quoted.passage.hit.chunk, quoted.quoted[0]
-    is_row = unit.kind is UnitKind.ROW
-    first = unit.text.split(CELL_BAR)[0] if is_row else unit.text
-    headings = dict.fromkeys(filter(None, (*chunk.heading_path, unit.heading)))
-    return Claim(
-        quoted,
-        statement(unit.text, language),
-        statement(first, language),
-        statement(unit.header, language),
-        statement(chunk.title, language),
-        tuple(statement(it, language) for it in headings),
-        lexemes,
-        quoted.passage.hit.chunk_id.document_id.int,
-        is_row,
-    )
+    return [
+        Claim(
+            candidate,
+            own,
+            asking.language,
+            candidate.passage.hit.chunk_id.document_id.int,
+            candidate.quoted[0].kind is UnitKind.ROW,
+        )
+        for _, candidate, own in nearest
+    ]
 
 
 def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking) -> bool:
@@ -234,6 +250,9 @@ def _are_same_row(one: Claim, other: Claim) -> bool:
 
 def _is_same_frame(one: Claim, other: Claim) -> bool:
     """Return whether two sentences have nearly the same words; a different word must not be one of the question."""
+    # Most others need not be read for it.
+    if len(one.stated.words & other.stems) < _MIN_LIKENESS * len(one.stated.words):
+        return False
     if one.stated.tokens == other.stated.tokens and len(one.stated.tokens) >= _MIN_TOKENS:
         return True
     words = one.stated.words, other.stated.words

@@ -1,6 +1,7 @@
 """What a text states: its words without values, and its values: numbers, dates, times, and whether it denies. Pure."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum, auto
@@ -73,8 +74,7 @@ def statement(text: str, language: str) -> Statement:
     values: list[Value] = []
     words, names, years = set[str](), set[str](), set[int]()
     denied = 0
-    # Everything but words has a digit.
-    for found in (_tokens() if _DIGIT.search(text) else _WORD).finditer(text):
+    for found in _words_and_values(text):
         word = found[0]
         role, stemmed, numeral = (_Role.VALUE, "", 0.0) if found.lastgroup else _read(word.lower(), language)
         if role is _Role.VALUE:
@@ -96,6 +96,18 @@ def statement(text: str, language: str) -> Statement:
     return Statement(
         tuple(tokens), tuple(values), frozenset(words), frozenset(names), frozenset(years), denies=denied % 2 == 1
     )
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def stems(text: str, language: str) -> frozenset[str]:
+    """Return the stems of a text, in a third of the time of `statement`, whose tokens and words are among them."""
+    stem = stemmer(language)
+    return frozenset([stem(found[0].lower()) for found in _words_and_values(text)])
+
+
+def _words_and_values(text: str) -> Iterator[re.Match[str]]:
+    # Everything but words has a digit.
+    return (_tokens() if _DIGIT.search(text) else _WORD).finditer(text)
 
 
 class _Role(Enum):
@@ -156,12 +168,14 @@ def _tokens() -> re.Pattern[str]:
     months = "|".join(sorted(map(re.escape, _months()), key=len, reverse=True))
     year = r"(?:19|20)\d\d(?!\d)"
     return re.compile(
+        # Most words are no values: only digits, signs, and words before a digit are tried against their forms.
+        r"(?=[-\u2212+\d]|[^\W\d_]+\s\d)(?:"
         rf"(?P<iso>\b{year}-\d\d-\d\d\b)"
         rf"|\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?P<month>{months})\b(?:,?\s(?P<year>{year}))?"
         rf"|\b(?P<month_first>{months})\s(?:(?P<day_behind>\d{{1,2}})(?:st|nd|rd|th)?(?![\d.:])(?:,\s(?P<year_behind>{year}))?|(?=(?:19|20)\d\d\b))"
         rf"|\b(?P<dotted>\d{{1,2}}\.\d{{1,2}}\.{year})"
         r"|\b(?P<clock>\d{1,2}:\d\d)\b"
-        r"|(?<![\w.,])(?P<number>(?:(?<!\d)[-\u2212+])?(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3})+(?!\d)|\d{1,12})(?:\.\d+|,\d{1,2}(?!\d))?)(?![\w])"
+        r"|(?<![\w.,])(?P<number>(?:(?<!\d)[-\u2212+])?(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3})+(?!\d)|\d{1,12})(?:\.\d+|,\d{1,2}(?!\d))?)(?![\w]))"
         rf"|{_WORD.pattern}",
         re.IGNORECASE,
     )

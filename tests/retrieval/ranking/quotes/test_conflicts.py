@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.engine.words import stemmer
-from retrieval.ranking.quotes.conflicts import disagreement, find_conflicts
+from retrieval.ranking.quotes.conflicts import MAX_PLACE, disagreement, find_conflicts
 from retrieval.ranking.quotes.ranker import Asking
 from tests.passages import made
 
@@ -25,10 +25,10 @@ def of(number, text, title="", year=None, *, trust=1, status="", headings=()):
     return replace(passage, hit=replace(passage.hit, facts=facts))
 
 
-def conflicts_of(question, *passages):
+def conflicts_of(question, *passages, **options):
     words = {stemmer("english")(word.lower()) for word in question.strip("?").split()}
     terms = QueryTerms(tuple(Term(word, 1, 2.0) for word in sorted(words)), 10)
-    return find_conflicts(question, passages, Asking.of(question, terms, "english"), {1: 1, 2: 2, 3: 3})
+    return find_conflicts(question, passages, Asking.of(question, terms, "english"), {1: 1, 2: 2, 3: 3}, **options)
 
 
 def said(claims):
@@ -189,3 +189,14 @@ def test_any_texts_give_conflicts_of_different_documents_that_differ(texts):
     for conflict in conflicts_of("zebra days", *passages):
         numbers = {conflict.first.passage.number, *said(conflict.lesser)}
         assert len(numbers) == 1 + len(said(conflict.lesser))
+
+
+@given(
+    st.lists(st.sampled_from([*map(LEAVE.format, range(25, 28)), "Paid work.", "A paid day."]), min_size=7, max_size=7)
+)
+def test_the_nearest_statements_decide_whether_documents_disagree(texts):
+    passages = [of(number, text) for number, text in enumerate(texts, start=1)]
+    nearest = conflicts_of("How many days of paid leave?", *passages, limit=MAX_PLACE)
+    every = conflicts_of("How many days of paid leave?", *passages)
+    assert nearest == every[: len(nearest)]
+    assert disagreement(nearest) == disagreement(every)

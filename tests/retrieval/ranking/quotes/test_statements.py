@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ranking.quotes.statements import statement
+from retrieval.ranking.quotes.statements import statement, stems
 
 
 def stated(text):
@@ -71,3 +71,12 @@ def test_differences_are_the_same_from_both_sides_and_none_to_itself(one, other)
     first, second = stated(one), stated(other)
     if first.slots == second.slots:
         assert [(b, a) for _, a, b in first.differences(second)] == [(a, b) for _, a, b in second.differences(first)]
+
+
+@given(
+    st.text(max_size=80)
+    | st.lists(st.sampled_from(["May", "5th", "2020-01-02", "-backup", "x", " ", ", "])).map("".join)
+)
+def test_a_statement_has_only_stems_of_its_text(text):
+    found = stated(text)
+    assert found.words | {token for token in found.tokens if not token.startswith("#")} <= stems(text, "english")
