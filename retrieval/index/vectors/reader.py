@@ -119,8 +119,7 @@ class View:
         ids = np.empty(len(best), ID)
         for file, start, first, last in zip(files, starts, ends, ends[1:], strict=False):
             ids[first:last] = file.ids[best[first:last] - start]
-        text = np.stack([ids["high"], ids["low"]], axis=1).astype(">u8").tobytes().hex()
-        documents = ",".join(text[first : first + 32] for first in range(0, len(text), 32))
+        documents = np.stack([ids["high"], ids["low"]], axis=1).astype(">u8").tobytes().hex(",", 16)
         return Nearest(f"{{{documents}}}", ids["ordinal"].tolist())
 
 
