@@ -4,6 +4,7 @@ import platform
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Final
 
@@ -92,12 +93,13 @@ def installation(parts: Mapping[str, Part] | None = None) -> Installation:
         language_models=" ".join(models),
         read_models={name: it.follower().status() for name, it in (("bm25", bm25), ("vectors", vectors))},
         has_redis=shared() is not None,
-        versions=versions() | {"PostgreSQL": database.server, "pgvector": database.pgvector},
+        versions={**versions(), "PostgreSQL": database.server, "pgvector": database.pgvector},
     )
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of CoreCube, of Python and of the main packages."""
+@cache
+def versions() -> Mapping[str, str]:
+    """Return the versions of CoreCube, of Python and of the main packages, which the process has loaded."""
     return {"CoreCube": VERSION, "Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 
