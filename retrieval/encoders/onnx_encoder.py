@@ -56,6 +56,10 @@ class OnnxEncoder:
         self._tokenizer = tokenizer
         self._session = session
         self._inputs = input_names(session, model=manifest.name)
+        if self._batch_tokens and "attention_mask" not in self._inputs:
+            raise EncoderError(
+                f"The model {manifest.name!r} has no mask, so its texts cannot share a run: batch_tokens is 0."
+            )
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a query, truncated to max_tokens, shape (dim,); raise EncoderError."""

@@ -41,11 +41,14 @@ def write_tokenizer(path, *, extra=(), **file_options):
 
 
 def write_network(path, *, rows=None, inputs=("input_ids", "attention_mask")):
-    nodes = [
-        helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
+    masking = [
         helper.make_node("Cast", ["attention_mask"], ["weights"], to=TensorProto.FLOAT),
         helper.make_node("Unsqueeze", ["weights", "last"], ["column"]),
         helper.make_node("Mul", ["rows", "column"], ["kept"]),
+    ]
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
+        *(masking if "attention_mask" in inputs else [helper.make_node("Identity", ["rows"], ["kept"])]),
         helper.make_node("ReduceSum", ["kept", "tokens"], ["sum"], keepdims=1),
         helper.make_node("Add", ["rows", "sum"], ["states"]),
     ]

@@ -122,6 +122,17 @@ def test_a_network_that_asks_for_more_than_texts_is_refused(make_model, make_net
         load_encoder(directory)
 
 
+def test_texts_share_no_run_of_a_network_without_a_mask(make_model, make_network):
+    texts = ["alpha", "beta betas alpha"]
+    masked = load_encoder(make_model()).encode_documents(texts)
+    directory = make_model(batch_tokens=0)
+    make_network(directory / "model.onnx", inputs=("input_ids",))
+    np.testing.assert_allclose(load_encoder(directory).encode_documents(texts), masked, atol=1e-6)
+    make_network(make_model(batch_tokens=64) / "model.onnx", inputs=("input_ids",))
+    with pytest.raises(EncoderError, match="no mask"):
+        load_encoder(directory)
+
+
 def test_a_run_that_fails_is_an_encoder_error(make_model, make_tokenizer):
     directory = make_model()
     # The network has no row for the extra token.

@@ -3,7 +3,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from retrieval.encoders.fetch import quantise_int8, widen_to_float32
+from retrieval.encoders.quantise import divide_fused_nodes, quantise_int8, widen_to_float32
 from retrieval.encoders.session import open_session
 
 
@@ -83,3 +83,76 @@ def test_quantising_leaves_no_file_but_the_model(full_model, tmp_path):
     before = set(tmp_path.iterdir())
     quantise_int8(full_model, tmp_path / "int8.onnx")
     assert set(tmp_path.iterdir()) - before == {tmp_path / "int8.onnx"}
+
+
+@pytest.fixture
+def fused_model(tmp_path):
+    """Return a network of one fused layer: an attention of four heads with a mask, and the sum that it is added to."""
+    attention = helper.make_node(
+        "Attention", ["x", "qkv", "qkv_bias", "tokens"], ["attended"], domain="com.microsoft", num_heads=4
+    )
+    skip = helper.make_node(
+        "SkipLayerNormalization",
+        ["attended", "x", "scale", "shift", "bias"],
+        ["y"],
+        domain="com.microsoft",
+        epsilon=1e-12,
+    )
+    mask = [
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.INT32),
+        helper.make_node("ReduceSum", ["mask", "last"], ["tokens"], keepdims=0),
+    ]
+    random = np.random.default_rng(3)
+    shapes = {"qkv": (32, 96), "qkv_bias": (96,), "scale": (32,), "shift": (32,), "bias": (32,)}
+    constants = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    constants["last"] = np.array([1], np.int64)
+    graph = helper.make_graph(
+        [*mask, attention, skip],
+        "fused",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["texts", "tokens_each", 32]),
+            helper.make_tensor_value_info("attention_mask", TensorProto.INT64, ["texts", "tokens_each"]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["texts", "tokens_each", 32])],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+        value_info=[helper.make_tensor_value_info("attended", TensorProto.FLOAT, ["texts", "tokens_each", 32])],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    path = tmp_path / "fused.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+def test_divided_nodes_compute_the_same_for_one_text_without_a_mask(fused_model, tmp_path):
+    model = onnx.load(fused_model)
+    divide_fused_nodes(model.graph)
+    onnx.save(model, tmp_path / "divided.onnx")
+    x = np.random.default_rng(4).normal(size=(1, 9, 32)).astype(np.float32)
+    fused = open_session(fused_model).run(None, {"x": x, "attention_mask": np.ones((1, 9), np.int64)})[0]
+    np.testing.assert_allclose(run(tmp_path / "divided.onnx", x), fused, rtol=1e-4, atol=1e-5)
+    kinds = [node.op_type for node in model.graph.node]
+    assert kinds == ["MatMul", "Add", "Split", "MultiHeadAttention", "Add", "Add", "LayerNormalization"]
+    assert [value.name for value in model.graph.input] == ["x"]
+
+
+def test_a_quantised_attention_has_one_product_for_all_heads(fused_model, tmp_path):
+    quantise_int8(fused_model, tmp_path / "int8.onnx")
+    kinds = [node.op_type for node in onnx.load(tmp_path / "int8.onnx").graph.node]
+    assert (kinds.count("MatMulInteger"), kinds.count("MultiHeadAttention"), "QAttention" in kinds) == (1, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("at", "change"),
+    [
+        (2, lambda node: node.attribute.append(helper.make_attribute("unidirectional", 1))),
+        (3, lambda node: node.output.extend(["", "", "sum"])),
+        (3, lambda node: node.input.pop()),
+    ],
+    ids=["attention to what is before", "a sum that is used", "no bias"],
+)
+def test_fused_nodes_of_other_forms_stay(fused_model, at, change):
+    graph = onnx.load(fused_model).graph
+    change(graph.node[at])
+    node = graph.node[at].SerializeToString()
+    divide_fused_nodes(graph)
+    assert node in [it.SerializeToString() for it in graph.node]
