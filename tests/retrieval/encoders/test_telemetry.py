@@ -20,7 +20,7 @@ def files_left(home, script):
     "script",
     [
         "from retrieval.encoders import load_encoder",
-        "from retrieval.encoders.fetch import QuantType",
+        "from retrieval.encoders.quantise import QuantType",
         "import django; django.setup(); import onnxruntime",
     ],
 )
