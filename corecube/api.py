@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
@@ -20,11 +20,13 @@ from django.utils import timezone
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.docs import Swagger
+from ninja.openapi.schema import REF_TEMPLATE, OpenAPISchema
 from ninja.security.apikey import APIKeyCookie
 from ninja.security.http import HttpAuthBase
 from ninja.security.session import SessionAuth
 from ninja.utils import check_csrf
 from psycopg.errors import QueryCanceled
+from pydantic import BaseModel
 
 from corecube import errors, rate_limit
 from corecube.access import Principal
@@ -45,6 +47,31 @@ _PLAIN_REFUSALS: Final = {
     405: ("Method not allowed.", "method_not_allowed"),
     413: ("The request is too large.", "request_too_large"),
 }
+
+
+class Api(NinjaAPI):
+    """An API whose operations declare the statuses of their error responses as None; all have one schema.
+
+    ninja would build a model at start for each error response of each operation, hundreds of equal ones.
+    """
+
+    def __init__(self, *, error: type[BaseModel], **options: Any) -> None:  # noqa: ANN401 -- ninja's options
+        """Create an API whose error responses have the schema `error`."""
+        super().__init__(**options)
+        self._error = error
+
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:  # noqa: ANN401 -- ninja's options
+        """Return the API's description, with the schema of its error responses."""
+        described = super().get_openapi_schema(**options)
+        schema = self._error.model_json_schema(ref_template=REF_TEMPLATE, mode="serialization")
+        described["components"]["schemas"] |= {**schema.pop("$defs", {}), self._error.__name__: schema}
+        reference = {"schema": {"$ref": REF_TEMPLATE.format(model=self._error.__name__)}}
+        for operations in described["paths"].values():
+            for operation in operations.values():
+                for status, response in operation["responses"].items():
+                    if status >= 400:  # noqa: PLR2004 -- HTTP
+                        response["content"] = {self.renderer.media_type: reference}
+        return described
 
 
 class CsrfError(errors.NotPermittedError, code="csrf_failed"):
@@ -116,12 +143,23 @@ def make_api(
     description: str,
     name: str,
     auth: Sequence[Callable[[HttpRequest], Principal | None]],
+    error: type[BaseModel],
     parameters: Mapping[str, str],
-) -> NinjaAPI:
-    """Return an API with the shared error handlers; `parameters` maps error codes to the parameters that cause them."""
+) -> Api:
+    """Return an API with the shared error handlers, whose error responses are described by `error`.
+
+    `parameters` maps error codes to the parameters that cause them.
+    """
     docs = Swagger(settings={"validatorUrl": None, "tryItOutEnabled": True, "defaultModelsExpandDepth": 0})
-    api = NinjaAPI(
-        title=title, description=description, version="1", urls_namespace=name, auth=auth, docs=docs, docs_url="/docs"
+    api = Api(
+        error=error,
+        title=title,
+        description=description,
+        version="1",
+        urls_namespace=name,
+        auth=auth,
+        docs=docs,
+        docs_url="/docs",
     )
     # The handler of the nearest base class applies.
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {

@@ -9,6 +9,7 @@ from corecube.api import BrowserAuth, KeyAuth, make_api
 from corecube.data import read_toml
 from retrieval.agents.view import mcp
 from retrieval.api.dify import dify_api
+from retrieval.api.schemas import ErrorOut
 from retrieval.operations.health import healthz, readyz
 from retrieval.operations.metrics import metrics
 
@@ -36,7 +37,7 @@ _APIS: Final = read_toml("retrieval", "apis.toml")
 
 def corecube_api() -> NinjaAPI:
     """Return CoreCube's own API, for programs with a key and for the signed-in browser."""
-    api = make_api(name="api", auth=[KeyAuth(), BrowserAuth()], **_APIS["api"])
+    api = make_api(name="api", auth=[KeyAuth(), BrowserAuth()], error=ErrorOut, **_APIS["api"])
     for name in _ROUTERS:
         api.add_router("/v1", f"retrieval.api.{name}.router")
     return api
@@ -44,7 +45,7 @@ def corecube_api() -> NinjaAPI:
 
 def openai_api() -> NinjaAPI:
     """Return the API that OpenAI's clients speak, for programs with a key."""
-    api = make_api(name="openai", auth=[KeyAuth()], **_APIS["openai"])
+    api = make_api(name="openai", auth=[KeyAuth()], error=ErrorOut, **_APIS["openai"])
     for name in _OPENAI_ROUTERS:
         api.add_router("", f"retrieval.api.openai.{name}")
     return api
@@ -52,7 +53,7 @@ def openai_api() -> NinjaAPI:
 
 def rerank_api() -> NinjaAPI:
     """Return the API that Cohere's clients speak at /v2, for programs with a key."""
-    api = make_api(name="rerank", auth=[KeyAuth()], **_APIS["rerank"])
+    api = make_api(name="rerank", auth=[KeyAuth()], error=ErrorOut, **_APIS["rerank"])
     api.add_router("", "retrieval.api.openai.rerank.second_router")
     return api
 

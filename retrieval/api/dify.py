@@ -133,12 +133,12 @@ class DifyError(BaseModel):
     error_msg: str
 
 
-_ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
+_REFUSALS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503))
 
 
 def dify_api() -> NinjaAPI:
     """Return Dify's API for external knowledge bases, for programs with a key."""
-    api = make_api(name="dify", auth=[KeyAuth()], **read_toml("retrieval", "apis.toml")["dify"])
+    api = make_api(name="dify", auth=[KeyAuth()], error=DifyError, **read_toml("retrieval", "apis.toml")["dify"])
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {
         errors.CoreCubeError: _corecube_error,
         ValidationError: _invalid,
@@ -152,7 +152,7 @@ def dify_api() -> NinjaAPI:
     return api
 
 
-@router.post("/retrieval", response={200: RetrievalOut, **_ERRORS}, summary="Retrieve")
+@router.post("/retrieval", response={200: RetrievalOut, **_REFUSALS}, summary="Retrieve")
 def retrieve(request: HttpRequest, body: RetrievalIn) -> RetrievalOut:
     """Find the chunks that answer a query in one connection or in all that the key's user may see."""
     principal = principal_of(request)

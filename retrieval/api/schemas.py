@@ -308,10 +308,10 @@ class ErrorOut(BaseModel):
     error: ErrorDetail
 
 
-#: Error responses of all operations.
-REFUSALS: Final[Mapping[int, type[ErrorOut]]] = dict.fromkeys((400, 401, 403, 404, 422, 429, 503), ErrorOut)
-#: Error responses of operations that can conflict with another change.
-CHANGE_REFUSALS: Final[Mapping[int, type[ErrorOut]]] = {**REFUSALS, 409: ErrorOut}
+#: Statuses of error responses of all operations; the API has their schema.
+REFUSALS: Final[Mapping[int, None]] = dict.fromkeys((400, 401, 403, 404, 422, 429, 503))
+#: Statuses of error responses of operations that can conflict with another change.
+CHANGE_REFUSALS: Final[Mapping[int, None]] = {**REFUSALS, 409: None}
 
 
 def links(module: str, parameter: str, field: str, *functions: str) -> dict[str, Any]:
