@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections import defaultdict
 from unittest import mock
 
 import pytest
@@ -34,14 +35,31 @@ expect.set_options(timeout=_TIMEOUT_MS)
 class Browser:
     """A window of Chromium, and what a person does with it."""
 
-    def __init__(self, context, address):
+    def __init__(self, context, address, *, is_reusable):
         self.context = context
         self.address = address
+        self.is_reusable = is_reusable
         self.watch = Watch(context)
         self.page = context.new_page()
 
+    def clear(self):
+        """Leave the page, and forget the user, what the page stored, and what the test set or opened.
+
+        For a page of the same address, as the browser would end and start a process for another.
+        """
+        self.page.local_storage.clear()
+        self.page.session_storage.clear()
+        self.context.clear_cookies()
+        self.page.unroute_all()
+        self.page.goto("/healthz")
+        self.page.emulate_media(color_scheme="light", reduced_motion="null")
+        self.page.mouse.move(0, 0)
+        for other in self.context.pages[1:]:
+            other.close()
+
     def count_clicks(self):
         """Count the clicks from here on."""
+        self.is_reusable = False
         self.context.add_init_script(_COUNT_CLICKS)
 
     @property
@@ -102,6 +120,8 @@ class Browser:
 #: Ends the browser that runs; while it does, its event loop fills the thread.
 _running = contextlib.ExitStack()
 _browsers = []
+#: By address, windows with the usual options that tests have cleared: a new one costs more than the page that it opens.
+_cleared = defaultdict(list)
 
 
 @pytest.fixture
@@ -116,6 +136,7 @@ def chromium():
         playwright = _running.enter_context(sync_playwright())
         _browsers.append(playwright.chromium.launch(executable_path=path, args=_FLAGS))
         _running.callback(_browsers.clear)
+        _running.callback(_cleared.clear)
         _running.callback(_browsers[0].close)
     return _browsers[0]
 
@@ -141,9 +162,16 @@ def start(chromium, address, world):
 
     def started(*, user=None, width=1440, **options):
         size = {"width": width, "height": 1000 if width > 600 else 844}
-        context = chromium.new_context(**{"base_url": address, "viewport": size, "color_scheme": "light", **options})
-        context.set_default_timeout(_TIMEOUT_MS)
-        browser = Browser(context, address)
+        if _cleared[address] and not options:
+            browser = _cleared[address].pop()
+            browser.page.set_viewport_size(size)
+            browser.watch.forget()
+        else:
+            context = chromium.new_context(
+                **{"base_url": address, "viewport": size, "color_scheme": "light", **options}
+            )
+            context.set_default_timeout(_TIMEOUT_MS)
+            browser = Browser(context, address, is_reusable=not options)
         opened.append(browser)
         if user:
             browser.enter_as(getattr(world, user))
@@ -152,7 +180,11 @@ def start(chromium, address, world):
     yield started
     complaints = [line for browser in opened for line in browser.watch.complaints()]
     for browser in opened:
-        browser.context.close()
+        if browser.is_reusable and browser.page.url.startswith(address):
+            browser.clear()
+            _cleared[address].append(browser)
+        else:
+            browser.context.close()
     assert complaints == []
 
 

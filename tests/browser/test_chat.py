@@ -1,6 +1,7 @@
 """The chat page in a real browser, served as it is served for real: its answers are streamed."""
 
 import re
+import socket
 import threading
 import time
 
@@ -22,18 +23,25 @@ WRITTEN = (
 )
 
 
+@pytest.fixture(scope="module")
+def listening():
+    """Listen at one address for all tests, so that they can follow each other in one window."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
 @pytest.fixture
-def address(transactional_db, settings):
+def address(transactional_db, settings, listening):
     """Serve as `manage.py start` does: the threaded server of Django's own tests would send no stream."""
     from corecube.asgi import application
 
     settings.ALLOWED_HOSTS = ["127.0.0.1"]
-    server = uvicorn.Server(uvicorn.Config(application, port=0, lifespan="off", log_level="warning"))
-    thread = threading.Thread(target=server.run, name="server")
+    server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="warning"))
+    thread = threading.Thread(target=server.run, args=[[listening.dup()]], name="server")
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=10)
 

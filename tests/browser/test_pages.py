@@ -165,8 +165,9 @@ def visit(browser, pages):
 
 
 def walk(browser, steps):
-    """Return what is wrong with the pages that these steps lead to, by name."""
+    """Return what is wrong with the pages that these steps lead to; the first is loaded without a cache."""
     wrong = []
+    browser.context.new_cdp_session(browser.page).send("Network.clearBrowserCache")
     browser.page.emulate_media(reduced_motion="reduce")
     for number, (name, step) in enumerate(steps.items()):
         browser.resize(1440)

@@ -31,6 +31,11 @@ class Watch:
         """Take these statuses as no complaint."""
         self.expected.update(statuses)
 
+    def forget(self):
+        """Expect nothing any more, and forget what was complained of."""
+        self.expected.clear()
+        self._complaints.clear()
+
     def complaints(self):
         """Return everything that was complained of, and forget it."""
         lines, self._complaints = self._complaints, []
