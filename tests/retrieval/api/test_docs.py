@@ -28,6 +28,19 @@ def test_everything_that_the_page_loads_is_here(db, client, path):
         assert finders.find(source)
 
 
+@pytest.mark.parametrize("path", PAGES)
+def test_every_error_response_has_the_schema_of_its_api(db, client, path):
+    described = client.get(path.replace("docs", "openapi.json")).json()
+    operations = [it for methods in described["paths"].values() for it in methods.values()]
+    errors = [it for operation in operations for status, it in operation["responses"].items() if status >= "400"]
+    name = "DifyError" if "dify" in path else "ErrorOut"
+    assert {"503", "422"} <= operations[0]["responses"].keys()
+    assert all(
+        it["content"] == {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}} for it in errors
+    )
+    assert name in described["components"]["schemas"]
+
+
 def test_corecubes_own_api_is_described(db, client):
     described = client.get("/api/openapi.json").json()
     assert described["paths"].keys() == {
