@@ -20,18 +20,28 @@ const termsOf = (text) => {
   return new Set(words.filter((word) => word.length > 2 || /\p{N}/u.test(word)).map((word) => word.slice(0, STEM_LENGTH)));
 };
 
-const rowText = (row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" | ");
+// A text without its citations.
+const textOf = (node) => {
+  const copy = node.cloneNode(true);
+  copy.querySelectorAll("[data-cite]").forEach((it) => it.remove());
+  return copy.textContent;
+};
+
+const rowText = (row) => [...row.cells].map((cell) => textOf(cell).trim()).join(" | ");
 
 const wordsOf = (block) => [...block.querySelectorAll("li, tbody tr, code")].map((part) => {
-  return part.cells ? rowText(part) : part.textContent;
+  return part.cells ? rowText(part) : textOf(part);
 });
 
 // What an answer says at a citation, the most exact text last: the text since the citation before it, its last sentence; of a
-// citation on a line of its own, the rows, items or code above.
+// citation in a table, its row; of one on a line alone, the rows, items or code above, all of them first.
 export const saidAt = (chip) => {
   const block = chip.closest("p, li, td, th, h1, h2, h3, h4, h5, h6");
   if (!block?.closest("[data-text]")) {
     return [];
+  }
+  if (block.matches("td, th")) {
+    return [rowText(block.parentElement)];
   }
   const range = document.createRange();
   const chips = [...block.querySelectorAll("[data-cite]")];
@@ -47,7 +57,11 @@ export const saidAt = (chip) => {
   const text = range.toString().trim();
   const said = [text, ...(text.match(SENTENCE) ?? [])].map((it) => it.trim()).filter((it) => it.length >= MIN_CHARACTERS);
   const above = block.previousElementSibling;
-  return said.length || text || !above ? said : wordsOf(above).map((it) => it.trim()).filter(Boolean);
+  if (said.length || text || !above) {
+    return said;
+  }
+  const words = wordsOf(above).map((it) => it.trim()).filter(Boolean);
+  return words.length ? [words.join("\n"), ...words] : [];
 };
 
 const exact = (passage, text) => {
@@ -134,7 +148,8 @@ export const markIn = (root, texts) => {
 
 // The nodes of a short part of a passage: what supports one of the texts, marked, and a little around it.
 export const excerptIn = (root, texts) => {
-  const [first = { ...partsOf(root)[0], place: null }] = supporting(root, texts);
+  const found = supporting(root, texts);
+  const [first = { ...partsOf(root)[0], place: null }] = found;
   const row = first.node?.cells && first.node;
   if (!row) {
     return excerptOf(first.text ?? "", first.place);
@@ -147,9 +162,7 @@ export const excerptIn = (root, texts) => {
       other.remove();
     }
   }
-  if (first.place) {
-    markRow(row);
-  }
+  found.filter((it) => it.node.cells).forEach((it) => markRow(it.node));
   table.removeAttribute("tabindex");
   return [table];
 };

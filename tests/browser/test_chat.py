@@ -206,6 +206,23 @@ def test_a_cited_row_is_marked_in_its_table(bob, model):
     assert findings(bob.page) == []
 
 
+def test_the_rows_that_a_citation_is_about_are_marked(bob, model):
+    rows = ["Open the gate | 1", "Drain the queue | 4"]
+    table = "\n".join(("Step | Minutes", *rows, "Close the gate | 2"))
+    Chunk.objects.filter(text__contains="four minutes").update(text=f"How long it takes.\n\n{table}")
+    quoted = "\n".join(f"| {row} |" for row in ("Step | Minutes", "--- | ---", *rows))
+    model.says(f"{quoted}\n\n[2]")
+    bob.open("/chat/")
+    exchange = ask(bob)
+    exchange.locator("tbody a.cite").last.hover()
+    card = bob.page.locator("#cite-card")
+    expect(card.locator("mark")).to_have_text(["Drain the queue", "4"])
+    exchange.locator("a.cite").last.hover()
+    expect(card.locator("mark")).to_have_text(["Open the gate", "1", "Drain the queue", "4"])
+    exchange.locator("a.cite").last.click()
+    expect(bob.page.locator("[data-passage] tr:has(mark)")).to_have_text(["Open the gate1", "Drain the queue4"])
+
+
 def test_a_finger_shows_the_card_first_and_opens_the_passage_from_it(bob, start):
     bob.open("/chat/")
     ask(bob)
