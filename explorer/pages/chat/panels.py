@@ -60,7 +60,8 @@ def _spoken(exchange: Exchange, problem: str) -> str:
         return "The answer was stopped."
     if exchange.is_refused:
         return "Not found in your documents."
-    return f"Answer ready, with {wording.counted(len(exchange.cited), 'source')}."
+    number = len(exchange.cited)
+    return f"Answer ready, with {wording.counted(number, 'source')}." if number else "Answer ready."
 
 
 def readers_text(*, keeps_text: bool, days: int, is_shared: bool) -> str:

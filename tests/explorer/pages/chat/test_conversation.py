@@ -114,6 +114,10 @@ def test_how_an_answer_ended_is_announced(state, message, spoken):
     assert not panel["is_open"]
 
 
+def test_an_answer_without_sources_is_announced_without_a_number():
+    assert exchange("You're welcome.", state=Message.State.DONE)["spoken"] == "Answer ready."
+
+
 @pytest.mark.parametrize("state", [Message.State.WAITING, Message.State.WRITING])
 def test_an_answer_that_is_not_there_yet_is_open(state):
     panel = exchange("", state=state)
