@@ -9,7 +9,7 @@ from explorer.pages.evaluation import comparison
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.evaluation.question_sets import CaseFacts, save_case
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import EvaluationRun, LanguageModel, SearchRecord
+from retrieval.models import EvaluationRun, Judgment, LanguageModel, SearchRecord
 from retrieval.presets.catalog import preset_named
 from tests.questions import ROLLBACK
 
@@ -49,6 +49,15 @@ def test_a_run_is_started_followed_and_read(browse, questions, htmx):
     listed = page(client.get("/judgments/release-questions/"))
     assert address in listed
     assert '<a href="/judgments/">Question sets</a>' in page(client.get(address))
+
+
+def test_a_run_without_judgments_leads_to_judging(browse, start):
+    hint = "No answerable question has judgments yet"
+    assert hint not in page(browse("alice").get(f"/runs/{start().pk}/"))
+    Judgment.objects.all().delete()
+    shown = page(browse("alice").get(f"/runs/{start().pk}/"))
+    assert hint in shown
+    assert '<a href="/judgments/release-questions/judge/">Judge the questions</a>' in shown
 
 
 def test_two_runs_are_compared(browse, start):

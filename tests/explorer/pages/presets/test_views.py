@@ -314,6 +314,7 @@ class TestTheEffectOfTheDraft:
         run_waiting()
         response = alice.get(f"{PAGE}effect/?set=release-questions")
         assert response.context["verdict"] == "No query has judgments in both runs, so nothing can be compared."
+        assert '<a href="/judgments/release-questions/judge/">Judge the questions' in page(response)
         assert not response.context["open"]
         self.measure(alice, fusion__pool="60")
         assert list(release.runs.values_list("is_draft", flat=True)) == [True, True, False]
