@@ -115,7 +115,7 @@ def test_how_an_answer_ended_is_announced(state, message, spoken):
 
 
 def test_an_answer_without_sources_is_announced_without_a_number():
-    assert exchange("You're welcome.", state=Message.State.DONE)["spoken"] == "Answer ready."
+    assert exchange("You're welcome.", reference(cited=False))["spoken"] == "Answer ready."
 
 
 @pytest.mark.parametrize("state", [Message.State.WAITING, Message.State.WRITING])
