@@ -5,7 +5,7 @@ Quotes come with the statements of other documents that contradict them.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -20,7 +20,7 @@ from retrieval.llm.types import Answer, Piece, Task
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
-from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts
+from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts, superseded_by
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking, Scored, shipped
@@ -28,6 +28,7 @@ from retrieval.text.small_talk import is_thanks
 
 _EQUAL: Final = "Another document says otherwise"
 _OLD: Final = "An older version says otherwise"
+_SUPERSEDED: Final = "From an older version"
 _MAX_OTHERS: Final = 2
 ASSERTED: Final = "Quoted from your documents:"
 NO_ACCESS: Final = "You have no access to any of the sources that were searched. An admin can give it to you."
@@ -45,8 +46,10 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
 
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
-    else is quoted from an older version that calls itself superseded or a draft.
+    else is quoted from an older version that calls itself superseded or a draft. Other quotes of superseded
+    documents follow their status, which does not count as characters.
     """
+    passages = {it.candidate.passage.number: it.candidate.passage for it in ranked}
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
     lesser = [claim for conflict in conflicts for claim in conflict.lesser]
     outdated = {claim.document for conflict in conflicts for claim in conflict.old if claim.is_old}
@@ -59,7 +62,7 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     quotes = choose(rest, max_characters=max_characters)
     conflict = _shown(conflicts, quotes)
     if conflict is None:
-        return tuple(quote.text for quote in quotes)
+        return _marked(quotes, passages)
     remarks = tuple(_remark(_EQUAL, it, ranked) for it in conflict.alternatives[:_MAX_OTHERS])
     remarks = remarks or tuple(_remark(_OLD, it, ranked) for it in conflict.old[:1])
     left = max_characters - sum(len(remark) + len(_GAP) for remark in remarks)
@@ -68,11 +71,26 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     if at is None:
         first = quotes_of([conflict.first.quoted], ranked)
         quotes, at = (*first, *quotes), 0
-    texts = [*(quote.text for quote in quotes[: at + 1]), *remarks, *(quote.text for quote in quotes[at + 1 :])]
+    texts = [*_marked(quotes[: at + 1], passages), *remarks, *_marked(quotes[at + 1 :], passages)]
     needed = at + 1 + len(remarks)
     while len(texts) > needed and len(_GAP.join(texts)) > max_characters:
         texts.pop()
     return tuple(texts)
+
+
+def _marked(quotes: Sequence[Quote], passages: Mapping[int, Passage]) -> tuple[str, ...]:
+    """Return quotes, with the source before those that only superseded documents hold."""
+    leads = [_superseded_lead([passages[number] for number in quote.numbers]) for quote in quotes]
+    shown = ["" if at and lead == leads[at - 1] else lead for at, lead in enumerate(leads)]
+    return tuple(f"{lead}{quote.text}" for lead, quote in zip(shown, quotes, strict=True))
+
+
+def _superseded_lead(sources: Sequence[Passage]) -> str:
+    if not all(map(superseded_by, sources)):
+        return ""
+    status = sources[0].hit.chunk.status
+    says_status = superseded_by(sources[0]) == status
+    return _lead(f"Status: {escape_markers(_one_line(status))}" if says_status else _SUPERSEDED, sources[0])
 
 
 def _shown(conflicts: Sequence[Conflict], quotes: Sequence[Quote]) -> Conflict | None:
@@ -86,11 +104,19 @@ def _shown(conflicts: Sequence[Conflict], quotes: Sequence[Quote]) -> Conflict |
 
 def _remark(lead: str, claim: Claim, ranked: Sequence[Scored]) -> str:
     """Return what a claim says, with the title and the date of its document."""
-    chunk = claim.passage.hit.chunk
-    title = escape_markers(" ".join(chunk.title.split()))
-    changed = f", updated {chunk.modified_at.day} {chunk.modified_at:%B %Y}" if chunk.modified_at else ""
     (quote,) = quotes_of([claim.quoted], ranked)
-    return f"{lead} ({title}{changed}):{_GAP}{quote.text}"
+    return f"{_lead(lead, claim.passage)}{quote.text}"
+
+
+def _lead(lead: str, passage: Passage) -> str:
+    chunk = passage.hit.chunk
+    title = escape_markers(_one_line(chunk.title))
+    changed = f", updated {chunk.modified_at.day} {chunk.modified_at:%B %Y}" if chunk.modified_at else ""
+    return f"{lead} ({title}{changed}):{_GAP}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def holds(candidate: Candidate, claim: Claim) -> bool:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 from typing import Any, Final
 
 from retrieval.engine.types import Passage
@@ -120,6 +121,12 @@ class Conflict:
     def lesser(self) -> tuple[Claim, ...]:
         """All but the first one."""
         return (*self.equal, *self.old, *self.beside)
+
+
+def superseded_by(passage: Passage) -> str:
+    """Return the status or the title by which a document calls itself superseded; empty if it does not."""
+    chunk = passage.hit.chunk
+    return next((it for it in (chunk.status, chunk.title) if _superseded().search(it.lower())), "")
 
 
 def find_conflicts(
@@ -362,4 +369,9 @@ def _differ(one: Claim, other: Claim, asking: Asking) -> bool:
 
 @cache
 def _old() -> re.Pattern[str]:
-    return any_of(cues()["versions"]["old"])
+    return any_of(chain.from_iterable(cues()["versions"].values()))
+
+
+@cache
+def _superseded() -> re.Pattern[str]:
+    return any_of(cues()["versions"]["superseded"])

@@ -52,6 +52,30 @@ def test_a_superseded_document_is_named_as_an_older_version():
     assert "Another document" not in text
 
 
+@pytest.mark.parametrize(
+    ("title", "status", "lead"),
+    [
+        ("Leave", "superseded", "Status: superseded (Leave,"),
+        ("Old version of leave", "", "From an older version (Old version of leave,"),
+    ],
+)
+def test_quotes_of_a_superseded_document_are_marked_once_without_a_conflict(title, status, lead):
+    old = of(2, "Paid leave ends on Fridays.\n\n## Notes\n\nPaid leave begins on Mondays.", title, status=status)
+    text = answer_to(of(1, CURRENT, "Leave and absence"), old)
+    assert f"{lead} updated 3 March 2024):\n\n> Paid leave" in text
+    assert (text.count("(" + title), text.count("[2]")) == (1, 2)
+
+
+def test_a_draft_without_another_version_is_not_marked():
+    assert "Status" not in answer_to(of(1, CURRENT, "Leave", status="draft for the board"))
+
+
+def test_a_quote_that_a_current_document_holds_too_is_not_marked():
+    text = answer_to(of(1, CURRENT, "Old leave", status="superseded"), of(2, CURRENT, "Leave"))
+    assert f"> {CURRENT} [1][2]" in text
+    assert "Status" not in text
+
+
 @pytest.mark.parametrize(("status", "is_quoted"), [("superseded", False), ("", True)])
 def test_nothing_else_is_quoted_from_a_superseded_document(status, is_quoted):
     """A rule that the current version dropped contradicts nothing, but does not hold either."""
