@@ -46,8 +46,8 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
 
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
-    else is quoted from an older version that calls itself superseded or a draft. Other quotes of superseded
-    documents follow their status, which does not count as characters.
+    else is quoted from an older version that calls itself superseded or a draft. Without a conflict superseded
+    documents are only quoted if one is the best, behind their status, which does not count as characters.
     """
     passages = {it.candidate.passage.number: it.candidate.passage for it in ranked}
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
@@ -59,6 +59,8 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
         if it.candidate.passage.hit.chunk_id.document_id.int not in outdated
         and not any(holds(it.candidate, claim) for claim in lesser)
     ]
+    if rest and not superseded_by(rest[0].candidate.passage):
+        rest = [it for it in rest if not superseded_by(it.candidate.passage)]
     quotes = choose(rest, max_characters=max_characters)
     conflict = _shown(conflicts, quotes)
     if conflict is None:

@@ -59,11 +59,14 @@ def test_a_superseded_document_is_named_as_an_older_version():
         ("Old version of leave", "", "From an older version (Old version of leave,"),
     ],
 )
-def test_quotes_of_a_superseded_document_are_marked_once_without_a_conflict(title, status, lead):
-    old = of(2, "Paid leave ends on Fridays.\n\n## Notes\n\nPaid leave begins on Mondays.", title, status=status)
-    text = answer_to(of(1, CURRENT, "Leave and absence"), old)
-    assert f"{lead} updated 3 March 2024):\n\n> Paid leave" in text
-    assert (text.count("(" + title), text.count("[2]")) == (1, 2)
+def test_a_superseded_document_is_quoted_behind_its_status_where_none_answers_better(title, status, lead):
+    old = of(1, f"{OTHER}\n\nDays of paid leave begin on Mondays.", title, status=status)
+    text = answer_to(old)
+    assert f"{lead} updated 3 March 2024):\n\n> {OTHER} [1]" in text
+    assert (text.count("updated 3 March 2024"), text.count("[1]")) == (1, 2)
+    worse = of(2, "Paid leave begins on Mondays.", title, status=status)
+    assert "[2]" not in answer_to(of(1, CURRENT, "Leave and absence"), worse)
+    assert "[2]" in answer_to(of(1, CURRENT, "Leave and absence"), of(2, "Paid leave begins on Mondays.", "Leave"))
 
 
 def test_a_draft_without_another_version_is_not_marked():
