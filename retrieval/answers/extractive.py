@@ -20,7 +20,7 @@ from retrieval.llm.types import Answer, Piece, Task
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
-from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts, superseded_by
+from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts, is_superseded
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking, Scored, shipped
@@ -28,7 +28,6 @@ from retrieval.text.small_talk import is_thanks
 
 _EQUAL: Final = "Another document says otherwise"
 _OLD: Final = "An older version says otherwise"
-_SUPERSEDED: Final = "From an older version"
 _MAX_OTHERS: Final = 2
 ASSERTED: Final = "Quoted from your documents:"
 NO_ACCESS: Final = "You have no access to any of the sources that were searched. An admin can give it to you."
@@ -47,10 +46,11 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
     else is quoted from an older version that calls itself superseded or a draft. Without a conflict superseded
-    documents are only quoted if one is the best, behind their status, which does not count as characters.
+    documents are only quoted if one is the best, behind their status.
     """
-    passages = {it.candidate.passage.number: it.candidate.passage for it in ranked}
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
+    quotable = (*(it.candidate.passage for it in ranked), *(it.first.passage for it in conflicts))
+    passages = {it.number: it for it in quotable}
     lesser = [claim for conflict in conflicts for claim in conflict.lesser]
     outdated = {claim.document for conflict in conflicts for claim in conflict.old if claim.is_old}
     rest = [
@@ -59,12 +59,12 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
         if it.candidate.passage.hit.chunk_id.document_id.int not in outdated
         and not any(holds(it.candidate, claim) for claim in lesser)
     ]
-    if rest and not superseded_by(rest[0].candidate.passage):
-        rest = [it for it in rest if not superseded_by(it.candidate.passage)]
+    if rest and not is_superseded(rest[0].candidate.passage):
+        rest = [it for it in rest if not is_superseded(it.candidate.passage)]
     quotes = choose(rest, max_characters=max_characters)
     conflict = _shown(conflicts, quotes)
     if conflict is None:
-        return _marked(quotes, passages)
+        return _fitting(_marked(quotes, passages), max_characters=max_characters)
     remarks = tuple(_remark(_EQUAL, it, ranked) for it in conflict.alternatives[:_MAX_OTHERS])
     remarks = remarks or tuple(_remark(_OLD, it, ranked) for it in conflict.old[:1])
     left = max_characters - sum(len(remark) + len(_GAP) for remark in remarks)
@@ -74,10 +74,15 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
         first = quotes_of([conflict.first.quoted], ranked)
         quotes, at = (*first, *quotes), 0
     texts = [*_marked(quotes[: at + 1], passages), *remarks, *_marked(quotes[at + 1 :], passages)]
-    needed = at + 1 + len(remarks)
-    while len(texts) > needed and len(_GAP.join(texts)) > max_characters:
-        texts.pop()
-    return tuple(texts)
+    return _fitting(texts, needed=at + 1 + len(remarks), max_characters=max_characters)
+
+
+def _fitting(texts: Sequence[str], *, needed: int = 1, max_characters: int) -> tuple[str, ...]:
+    """Return the first texts that fit into some characters together; at least those that are needed."""
+    number = len(texts)
+    while number > needed and len(_GAP.join(texts[:number])) > max_characters:
+        number -= 1
+    return tuple(texts[:number])
 
 
 def _marked(quotes: Sequence[Quote], passages: Mapping[int, Passage]) -> tuple[str, ...]:
@@ -88,11 +93,9 @@ def _marked(quotes: Sequence[Quote], passages: Mapping[int, Passage]) -> tuple[s
 
 
 def _superseded_lead(sources: Sequence[Passage]) -> str:
-    if not all(map(superseded_by, sources)):
+    if not all(map(is_superseded, sources)):
         return ""
-    status = sources[0].hit.chunk.status
-    says_status = superseded_by(sources[0]) == status
-    return _lead(f"Status: {escape_markers(_one_line(status))}" if says_status else _SUPERSEDED, sources[0])
+    return _lead(f"Status: {escape_markers(_one_line(sources[0].hit.chunk.status))}", sources[0])
 
 
 def _shown(conflicts: Sequence[Conflict], quotes: Sequence[Quote]) -> Conflict | None:

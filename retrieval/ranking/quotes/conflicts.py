@@ -123,10 +123,9 @@ class Conflict:
         return (*self.equal, *self.old, *self.beside)
 
 
-def superseded_by(passage: Passage) -> str:
-    """Return the status or the title by which a document calls itself superseded; empty if it does not."""
-    chunk = passage.hit.chunk
-    return next((it for it in (chunk.status, chunk.title) if _superseded().search(it.lower())), "")
+def is_superseded(passage: Passage) -> bool:
+    """Return whether the status of a document says that it no longer counts; a title may only be about such things."""
+    return bool(_superseded().search(passage.hit.chunk.status.lower()))
 
 
 def find_conflicts(

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answers.extractive import extract_answer
+from retrieval.answers.extractive import chosen_texts, extract_answer
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.llm.types import Task
+from retrieval.ranking.quotes.conflicts import find_conflicts
+from retrieval.ranking.quotes.ranker import Asking
 from tests.passages import judged, made
 
 QUESTION = "How many days of paid leave?"
@@ -52,21 +54,33 @@ def test_a_superseded_document_is_named_as_an_older_version():
     assert "Another document" not in text
 
 
-@pytest.mark.parametrize(
-    ("title", "status", "lead"),
-    [
-        ("Leave", "superseded", "Status: superseded (Leave,"),
-        ("Old version of leave", "", "From an older version (Old version of leave,"),
-    ],
-)
-def test_a_superseded_document_is_quoted_behind_its_status_where_none_answers_better(title, status, lead):
-    old = of(1, f"{OTHER}\n\nDays of paid leave begin on Mondays.", title, status=status)
+def test_a_superseded_document_is_quoted_behind_its_status_where_none_answers_better():
+    old = of(1, f"{OTHER}\n\nDays of paid leave begin on Mondays.", "Leave", status="superseded")
     text = answer_to(old)
-    assert f"{lead} updated 3 March 2024):\n\n> {OTHER} [1]" in text
+    assert f"Status: superseded (Leave, updated 3 March 2024):\n\n> {OTHER} [1]" in text
     assert (text.count("updated 3 March 2024"), text.count("[1]")) == (1, 2)
-    worse = of(2, "Paid leave begins on Mondays.", title, status=status)
+    worse = of(2, "Paid leave begins on Mondays.", "Leave", status="superseded")
     assert "[2]" not in answer_to(of(1, CURRENT, "Leave and absence"), worse)
     assert "[2]" in answer_to(of(1, CURRENT, "Leave and absence"), of(2, "Paid leave begins on Mondays.", "Leave"))
+
+
+def test_a_title_about_old_things_does_not_make_a_document_old():
+    assert "Status" not in answer_to(of(1, CURRENT, "Expired leave and how to archive it"))
+
+
+@pytest.mark.parametrize(("status", "quotes"), [("superseded", 2), ("", 3)])
+def test_the_status_of_a_document_counts_as_characters(status, quotes):
+    rules = [f"Paid leave of {number} days has its rule, {'and another, ' * 12}as written." for number in range(21, 26)]
+    text = answer_to(of(1, "\n\n".join(rules), "Leave", status=status))
+    assert (text.count("[1]"), len(text) <= 700) == (quotes, True)
+
+
+def test_a_contradicted_statement_is_quoted_that_is_not_among_the_ranked():
+    passages = (of(1, CURRENT, "Leave"), of(2, OTHER, "Leave"))
+    conflicts = find_conflicts(QUESTION, passages, Asking.of(QUESTION, TERMS, "english"), {})
+    quote, remark = chosen_texts((), conflicts, max_characters=700)
+    assert CURRENT in quote
+    assert OTHER in remark
 
 
 def test_a_draft_without_another_version_is_not_marked():
