@@ -1,3 +1,4 @@
+from resource import RUSAGE_THREAD, getrusage
 from time import monotonic, sleep
 
 from corecube.backup.parts import paced
@@ -19,4 +20,11 @@ def test_what_an_item_comes_from_takes_part_of_the_share():
 
 
 def test_short_work_is_put_together_before_a_rest():
-    assert list(paced(range(10_000), share=0.001)) == list(range(10_000))
+    before = _rests()
+    assert list(paced(range(10_000), share=0.5)) == list(range(10_000))
+    assert _rests() - before < 1_000
+
+
+def _rests():
+    """Return how often the thread has given up the processor by itself, as it does to sleep."""
+    return getrusage(RUSAGE_THREAD).ru_nvcsw
