@@ -58,7 +58,7 @@ class OnnxEncoder:
         self._inputs = input_names(session, model=manifest.name)
         if self._batch_tokens and "attention_mask" not in self._inputs:
             raise EncoderError(
-                f"The model {manifest.name!r} has no mask, so its texts cannot share a run: batch_tokens is 0."
+                f"The model {manifest.name!r} has no mask, so texts cannot share a run: its batch_tokens must be 0."
             )
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

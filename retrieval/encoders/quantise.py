@@ -48,12 +48,9 @@ def quantise_int8(source: Path, target: Path) -> None:
     model = onnx.load(source)
     divide_fused_nodes(model.graph)
     prepared = target.with_suffix(".prepared.onnx")
-    divided = target.with_suffix(".divided.onnx")
-    onnx.save(model, divided)
-    quant_pre_process(str(divided), str(prepared), skip_optimization=True, skip_symbolic_shape=True)
+    quant_pre_process(model, str(prepared), skip_optimization=True, skip_symbolic_shape=True)
     quantize_dynamic(str(prepared), str(target), per_channel=True, weight_type=QuantType.QInt8)
     prepared.unlink()
-    divided.unlink()
 
 
 def divide_fused_nodes(graph: GraphProto) -> None:

@@ -152,11 +152,13 @@ def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now:
 def _folded(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows, newest first, with the same searches made shortly before as the `repeats` of the newest."""
     folded: list[dict[str, Any]] = []
+    newer: SearchRecord | None = None
     for row in rows:
-        if folded and _is_repeated([folded[-1], *folded[-1]["repeats"]][-1]["record"], row["record"]):
+        if newer and _is_repeated(newer, row["record"]):
             folded[-1]["repeats"].append(row)
         else:
             folded.append(row | {"repeats": []})
+        newer = row["record"]
     return folded
 
 

@@ -256,7 +256,7 @@ def _are_same_row(one: Claim, other: Claim) -> bool:
 
 def _is_same_frame(one: Claim, other: Claim) -> bool:
     """Return whether two sentences have nearly the same words; a different word must not be one of the question."""
-    # Most others need not be read for it.
+    # With too few words in common, which is usual, the other is not read.
     if len(one.stated.words & other.stems) < _MIN_LIKENESS * len(one.stated.words):
         return False
     if one.stated.tokens == other.stated.tokens and len(one.stated.tokens) >= _MIN_TOKENS:
