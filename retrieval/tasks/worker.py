@@ -1,5 +1,6 @@
 """The background threads of a Celery worker: what it does at its start, every few seconds, and at its end."""
 
+import atexit
 import logging
 from collections.abc import Callable
 from threading import Event, Thread
@@ -33,6 +34,7 @@ _FOLLOW_SECONDS: Final = 2.0
 _FOLLOW_RETRY_SECONDS: Final = 60.0
 _PRUNE_SECONDS: Final = 600.0
 _PART_SECONDS: Final = 300.0  #: How often read models compare the next of 256 parts with the database: all in 21 hours.
+_END_SECONDS: Final = 5.0  #: Maximum wait of an ending process until the worker is no longer recorded.
 _CHECK_SECONDS: Final = 10.0  #: How often a worker checks which language models are due for a check.
 _stopping = Event()
 
@@ -56,12 +58,18 @@ def start_threads(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     """Start the background threads in the worker's main process, which need no other scheduler."""
     _stopping.clear()
     # Separate threads, because building an index and waiting for language models can take long.
-    for name, run in (
-        ("tick", _tick_until_stopped),
-        ("follow", _follow_until_stopped),
-        ("check", _check_until_stopped),
-    ):
-        Thread(target=run, name=name, daemon=True).start()
+    ticking = Thread(target=_tick_until_stopped, name="tick", daemon=True)
+    following = Thread(target=_follow_until_stopped, name="follow", daemon=True)
+    checking = Thread(target=_check_until_stopped, name="check", daemon=True)
+    for thread in (ticking, following, checking):
+        thread.start()
+    atexit.register(_end, ticking)  # A daemon thread is ended with the process, wherever it is.
+
+
+def _end(ticking: Thread) -> None:
+    """Wait until the thread that ticks has removed the worker, as far as it can."""
+    _stopping.set()
+    ticking.join(_END_SECONDS)
 
 
 @worker_shutting_down.connect
