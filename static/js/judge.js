@@ -25,13 +25,18 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// In the queue of a question set, a graded passage hands over to the next one without a grade, and n to the next question.
+// In the queue of a question set, the first passage without a grade has the focus: after loading and after each grade.
+
+const focusUngraded = () => document.querySelector("[data-pooled]:not([data-graded])")?.focus();
 
 document.addEventListener("htmx:afterSettle", (event) => {
-  if (event.target.matches?.("[data-pooled]")) {
-    document.querySelector("[data-pooled]:not([data-graded])")?.focus();
+  if (event.target.matches?.("[data-pooled], #passages")) {
+    focusUngraded();
   }
 });
+focusUngraded();
+
+// The key n leads to the next question.
 
 document.addEventListener("keydown", (event) => {
   const next = document.querySelector("[data-next-question]");
@@ -39,5 +44,3 @@ document.addEventListener("keydown", (event) => {
     next.click();
   }
 });
-
-document.querySelector("[data-pooled]:not([data-graded])")?.focus();

@@ -84,6 +84,7 @@ def test_a_set_is_judged_by_keys_question_by_question(alice, world):
     page.get_by_role("link", name="Judge", exact=True).click()
     expect(page.locator("h1")).to_have_text("draining the queue")
     passages = page.locator("[data-pooled]")
+    expect(passages.first).to_be_focused()
     number = passages.count()
     for graded in range(number):
         expect(page.locator("[data-graded]")).to_have_count(graded)

@@ -14,7 +14,15 @@ from django.urls import reverse
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
 from explorer.pages.evaluation.judge import given_grade, next_page
-from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, wants_fragment, whole_number
+from explorer.viewer import (
+    admin_action,
+    admin_page,
+    includes_results,
+    render_page,
+    viewer_of,
+    wants_fragment,
+    whole_number,
+)
 from retrieval.evaluation import judging as services
 from retrieval.models import Case, QuestionSet
 from retrieval.presets.catalog import PRESETS, TUNED
@@ -44,11 +52,11 @@ class _Chosen:
         return f"{reverse('explorer:judging_queue', args=[question_set.slug])}?{urlencode(chosen, doseq=True)}"
 
 
-@admin_page("GET")
+@admin_page("GET", varies=True)
 def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show the passages of one question of a set to judge: the named one, else the first without grades by the viewer.
 
-    The passages are those in the viewer's scope.
+    The passages are those in the viewer's scope. The page loads them after it, because they take several searches.
     """
     found = get_object_or_404(QuestionSet, slug=slug)
     viewer, chosen = viewer_of(request), _Chosen.of(request)
@@ -60,10 +68,6 @@ def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     judged = services.judged_by(viewer, cases, scope)
     place = _place(cases, request.GET.get("case", ""), judged)
     case = cases[place]
-    passages: tuple[services.PooledPassage, ...] = ()
-    with errors_shown(request):
-        pooled = services.pool(case.query, chosen.presets, depth=chosen.depth, principal=Principal(viewer))
-        passages = services.passages_to_judge(case.query, pooled, rater=viewer, scope=scope)
     context = {
         "section": "judgments",
         "question_set": found,
@@ -71,14 +75,18 @@ def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "number": place + 1,
         "total": len(cases),
         "begun": sum(bool(judged.get(normalised_query(it.query))) for it in cases),
-        "passages": passages,
         "grades": GRADES.items(),
         "presets": [(name, name in chosen.presets) for name in PRESETS],
         "depths": [(depth, depth == chosen.depth) for depth in _DEPTHS],
         "previous": chosen.address(found, cases[place - 1] if place else None),
         "next": chosen.address(found, cases[place + 1] if place + 1 < len(cases) else None),
     }
-    return render(request, "explorer/evaluation/judging.html", context)
+    if includes_results(request, whole="whole" in request.GET, run_as=""):
+        pooled = services.pool(case.query, chosen.presets, depth=chosen.depth, principal=Principal(viewer))
+        context["passages"] = services.passages_to_judge(case.query, pooled, rater=viewer, scope=scope)
+    else:
+        context["is_loading"] = True
+    return render_page(request, "explorer/evaluation/judging.html", "explorer/evaluation/_passages.html", context)
 
 
 def _place(cases: Sequence[Case], named: str, judged: Mapping[str, int]) -> int:

@@ -3,20 +3,26 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_aware
 
 from corecube.access import Principal, scope_for, user_named
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
+from corecube.sanitise import storable
+from corecube.scope import AccessScope
 from explorer import wording
 from explorer.pages.evaluation.gates import set_gates_context
+from explorer.pages.evaluation.judge import next_page
 from explorer.pages.evaluation.runs import choices, configurations, run_rows
 from explorer.pages.evaluation.schedules import schedules_context
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, whole_number
@@ -38,6 +44,7 @@ from retrieval.evaluation.qrels import csv_of, qrels_of
 from retrieval.models import Case, EvaluationRun, Judgment, LanguageModel, QuestionSet
 from retrieval.records.judgments import normalised_query, outdated, standing
 
+_CASES_PER_PAGE: Final = 20
 _MAX_NAMED: Final = 5  #: Documents that an import did not find and names.
 _MAX_PREVIEWED: Final = 10  #: Lines of an import.
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
@@ -95,14 +102,10 @@ def _facts(sent: QueryDict) -> services.CaseFacts:
 
 def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     scope = scope_for(Principal(viewer_of(request)))
-    cases = list(found.cases.select_related("created_by", "user"))
-    queries = [case.query for case in cases]
-    counts, changed = _by_query(queries, standing(scope)), _by_query(queries, outdated(scope))
     return {
         "question_set": found,
-        "cases": [
-            (case, *(found.get(normalised_query(case.query), 0) for found in (counts, changed))) for case in cases
-        ],
+        "size": found.cases.count(),
+        **_cases(request.GET, found, scope),
         "counts": [it for it in EvaluationRun.Counts if it != EvaluationRun.Counts.MODEL or _has_model()],
         "imports": batches(found),
         "samples": SAMPLES.items(),
@@ -115,6 +118,21 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
         "agreement": agreement(rated_passages(found, scope)),
         **set_gates_context(found),
         **schedules_context(found, Principal(viewer_of(request))),
+    }
+
+
+def _cases(query: QueryDict, found: QuestionSet, scope: AccessScope) -> dict[str, Any]:
+    """Return a page of the cases whose questions contain a text, each with its judgments and the outdated ones."""
+    find = storable(query.get("find", "")).strip()
+    shown = found.cases.filter(query__icontains=find).select_related("created_by", "user")
+    page = Paginator(shown, _CASES_PER_PAGE).get_page(query.get("page"))
+    queries = [case.query for case in page]
+    counts, changed = _by_query(queries, standing(scope)), _by_query(queries, outdated(scope))
+    return {
+        "find": find,
+        "find_query": urlencode({"find": find}) if find else "",
+        "page": page,
+        "cases": [(case, *(it.get(normalised_query(case.query), 0) for it in (counts, changed))) for case in page],
     }
 
 
@@ -136,7 +154,7 @@ def change_case(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
             services.expect(case, expected_in(request.POST.get("expected", "")), actor=viewer_of(request))
     else:
         raise Http404
-    return redirect("explorer:question_set", slug=case.question_set.slug)
+    return redirect(next_page(request, reverse("explorer:question_set", args=[case.question_set.slug])))
 
 
 @admin_action

@@ -34,6 +34,11 @@ def passage(word):
     return PassageId(chunk.document_id, chunk.content_hash)
 
 
+def queue_of(client, **query):
+    """Return the queue with its passages, as a browser without JavaScript gets it."""
+    return client.get(QUEUE, {**query, "whole": "1"})
+
+
 def text_of(response):
     return response.content.decode()
 
@@ -53,7 +58,7 @@ def test_the_queue_begins_with_the_first_question_without_own_grades(browse, que
 def test_neither_rank_nor_preset_nor_the_grades_of_others_are_shown(browse, questions, world):
     judge(QUERY, passage("deployctl"), grade=3, by=world.bob, scope=scope_for(world.principal("bob")))
     case = Case.objects.get(query=QUERY)
-    page = html.fromstring(text_of(browse("alice").get(QUEUE, {"case": case.pk, "preset": ["corecube", "helix"]})))
+    page = html.fromstring(text_of(queue_of(browse("alice"), case=case.pk, preset=["corecube", "helix"])))
     (rollback,) = page.xpath("//li[contains(@class, 'pooled')][contains(., 'deployctl')]")
     assert rollback.xpath(".//*[@aria-pressed='true']") == []
     assert not {"data-rank", "data-preset"} & {name for it in rollback.iter() for name in it.attrib}
@@ -62,14 +67,24 @@ def test_neither_rank_nor_preset_nor_the_grades_of_others_are_shown(browse, ques
 
 def test_the_queue_shows_nothing_outside_the_raters_scope(browse, questions, world, limited_admin):
     case = Case.objects.get(query=QUERY)
-    assert "tangerine" in text_of(browse("alice").get(QUEUE, {"case": case.pk}))
-    shown = text_of(limited_admin.get(QUEUE, {"case": case.pk}))
+    assert "tangerine" in text_of(queue_of(browse("alice"), case=case.pk))
+    shown = text_of(queue_of(limited_admin, case=case.pk))
     assert "deployctl" in shown
     assert "tangerine" not in shown
     costs = passage("tangerine")
     sent = {"grade": f"{costs.document_id}:{costs.content_hash}=3"}
     assert limited_admin.post(f"/judgments/cases/{case.pk}/grade/", sent).status_code == 404
     assert Judgment.objects.count() == 0
+
+
+def test_the_page_loads_its_passages_after_it(browse, questions, world):
+    client, case = browse("alice"), Case.objects.get(query=QUERY)
+    page = client.get(QUEUE, {"case": case.pk})
+    assert "deployctl" not in text_of(page)
+    (address,) = html.fromstring(text_of(page)).xpath("//*[@id='passages']//@hx-get")
+    later = client.get(f"{QUEUE}{address}", headers={"HX-Request": "true"})
+    assert "deployctl" in text_of(later)
+    assert "<h1" not in text_of(later)
 
 
 def test_a_grade_is_stored_with_its_explanation_and_shown(browse, questions, world):

@@ -73,6 +73,22 @@ def test_judgments_are_counted_within_the_admins_scope(browse, questions, limite
     assert page(limited_admin.get("/judgments/release-questions/export.qrels")).count("\n") == 1
 
 
+def test_many_cases_have_pages_and_are_found_by_their_text(browse, questions, world):
+    for number in range(25):
+        save_case(questions, f"question {number:02} about lamps", actor=world.alice)
+    client, address = browse("alice"), "/judgments/release-questions/"
+    pages = [client.get(address, {"page": number}) for number in (1, 2)]
+    listed = [case.query for it in pages for case, *_ in it.context["cases"]]
+    assert (len(pages[0].context["cases"]), len(listed), len(set(listed))) == (20, 27, 27)
+    assert "27 cases" in page(pages[1])
+    found = client.get(address, {"find": "07 ABOUT"})
+    (case,) = (case for case, *_ in found.context["cases"])
+    assert case.query == "question 07 about lamps"
+    sent = {"action": "unanswerable", "next": f"{address}?find=07#cases"}
+    assert client.post(f"/judgments/cases/{case.pk}/", sent).url == sent["next"]
+    assert "No question contains" in page(client.get(address, {"find": "<b>\0"}))
+
+
 def test_a_set_is_made_and_a_case_added_marked_and_deleted(browse, world):
     client = browse("alice")
     assert "No question sets yet" in page(client.get("/judgments/"))
