@@ -77,7 +77,7 @@ def note_label(code: str) -> str:
 
 
 def leg_label(leg: str) -> str:
-    """Return a leg's short name: "dense", "full text"."""
+    """Return a leg's short name: "vector", "full text"."""
     known = about(leg)
     return known.label if known else leg
 

@@ -24,6 +24,10 @@ class _TimedStage:
     is_degraded: bool
 
     @property
+    def label(self) -> str:
+        return wording.stage_label(self.stage)
+
+    @property
     def ends(self) -> float:
         return self.begins + self.takes
 
@@ -63,7 +67,7 @@ def waterfall(spans: Sequence[Span], *, deadline_ms: int | None, soft_share: flo
         data=[_bars(stages)],
         layout=_layout(stages, total, deadline_ms, soft_share),
         headers=("Stage", "Start, ms", "Duration, ms", "End, ms"),
-        rows=tuple((it.stage, f"{it.begins:.1f}", f"{it.takes:.1f}", f"{it.ends:.1f}") for it in stages),
+        rows=tuple((it.label, f"{it.begins:.1f}", f"{it.takes:.1f}", f"{it.ends:.1f}") for it in stages),
         height=_AROUND + _BAR * len(stages),
     )
 
@@ -71,7 +75,7 @@ def waterfall(spans: Sequence[Span], *, deadline_ms: int | None, soft_share: flo
 def _summary(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None) -> str:
     slowest = max(stages, key=lambda it: it.takes)
     took = f"{total:,.0f} ms" + (f" of {deadline_ms:,} ms" if deadline_ms else "")
-    return f"{took}. Slowest stage: {slowest.stage}, {slowest.takes:.1f} ms. Legs run in parallel."
+    return f"{took}. Slowest stage: {slowest.label}, {slowest.takes:.1f} ms. Legs run in parallel."
 
 
 def _bars(stages: Sequence[_TimedStage]) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def _bars(stages: Sequence[_TimedStage]) -> dict[str, Any]:
         "base": [round(it.begins, 3) for it in stages],
         "x": [round(it.takes, 3) for it in stages],
         "y": list(range(1, len(stages) + 1)),
-        "customdata": [[it.stage, wording.stage_purpose(it.stage)] for it in stages],
+        "customdata": [[it.label, wording.stage_purpose(it.stage)] for it in stages],
         "hovertemplate": "%{customdata[0]}: %{x:.1f} ms<br>%{customdata[1]}<extra></extra>",
         "text": [milliseconds(it.takes / 1000) for it in stages],
         "textposition": "outside",
@@ -107,7 +111,7 @@ def _layout(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None
             "title": {"text": "milliseconds"},
             "zeroline": True,
         },
-        "yaxis": bar_axis([it.stage for it in stages]),
+        "yaxis": bar_axis([it.label for it in stages]),
         **(_deadline(deadline_ms, round(soft_share * deadline_ms), is_near=is_near) if deadline_ms else {}),
     }
 

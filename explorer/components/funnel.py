@@ -181,6 +181,7 @@ def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[dict[str, Any]
         {
             "span": span,
             "entered": entered[span.stage],
+            "label": wording.stage_label(span.stage),
             "purpose": wording.stage_purpose(span.stage),
             "dropped": removed(span),
             "milliseconds": milliseconds(span.seconds),

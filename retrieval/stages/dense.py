@@ -62,7 +62,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
     files: Reader | None = None  #: The vector files; None searches in PostgreSQL alone.
 
     about: ClassVar[About] = About(
-        "dense",
+        "vector",
         "Finds the chunks in scope nearest to the query's vector.",
         group=StageGroup.FIND,
         section="dense",

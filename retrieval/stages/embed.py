@@ -28,7 +28,7 @@ class Embed(BaseStage, name="embed", needs={"query", "scope"}, gives={"vector"})
     calls: ModelCalls = field(default_factory=ModelCalls)
 
     about: ClassVar[About] = About(
-        "vector",
+        "embedded",
         "Turns the query into a vector with the model that embedded the chunks.",
         group=StageGroup.QUESTION,
         unit="dimensions",

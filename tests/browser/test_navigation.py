@@ -80,7 +80,7 @@ def test_a_name_is_found_and_opened_without_a_mouse(alice):
     alice.press("Control+k")
     page.keyboard.type("compart")
     expect(page.get_by_role("dialog").get_by_role("option")).to_have_text(
-        ["CompartmentsAccess", "New compartmentAccount", "Ask in chat", "Search in Explorer"]
+        ["CompartmentsAccess", "New compartmentAccess", "Ask in chat", "Search in Explorer"]
     )
     alice.press("ArrowDown", "Enter")
     expect(page).to_have_url(re.compile("/access/compartments/new/$"))

@@ -6,13 +6,14 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Q
 from django.shortcuts import get_object_or_404
 
-from corecube.access import Principal
+from corecube.access import Principal, scope_for
 from explorer.pages.evaluation.comparison import verdict
 from retrieval.evaluation import comparing
 from retrieval.evaluation import runs as services
 from retrieval.evaluation.components import usual
 from retrieval.models import Case, EvaluationRun, PresetVersion, QuestionSet
 from retrieval.presets.preset import Preset
+from retrieval.records.judgments import normalised_query, standing
 from retrieval.search.configuration import SHIPPED
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
@@ -59,12 +60,18 @@ def effect_context(preset: Preset, question_set: QuestionSet | None, principal: 
         "preset": preset,
         "question_set": question_set,
         "cases": total,
+        "is_judged": _is_judged(question_set, principal),
         "has_draft": draft is not None,
         "draft_run": draft_run,
         "open": [(name, run, run.results.count(), total) for name, run in runs if run.is_open],
         "failed": [(name, run) for name, run in runs if run.status == _Status.FAILED],
         **_comparison(live_run, draft_run),
     }
+
+
+def _is_judged(question_set: QuestionSet, principal: Principal) -> bool:
+    queries = {normalised_query(it) for it in question_set.cases.values_list("query", flat=True)}
+    return standing(scope_for(principal)).filter(query__in=queries).exists()
 
 
 def _versions(preset: Preset) -> Mapping[str, PresetVersion]:

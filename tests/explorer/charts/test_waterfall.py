@@ -33,9 +33,9 @@ def test_the_table_says_what_the_figure_draws(finished):
         (f"{begins:.1f}", f"{takes:.1f}") for begins, takes in zip(bars["base"], bars["x"], strict=True)
     ]
     # 7 + 3 ms
-    assert chart.rows[2] == ("dense", "7.0", "3.0", "10.0")
+    assert chart.rows[2] == ("vector", "7.0", "3.0", "10.0")
     assert "20 ms of 2,000 ms" in chart.summary
-    assert "embed, 6.0 ms" in chart.summary
+    assert "embedded, 6.0 ms" in chart.summary
 
 
 def test_a_deadline_far_away_is_an_arrow_and_a_near_one_a_line(finished):

@@ -44,7 +44,7 @@ def test_the_figures_are_the_searchs(browse):
     assert final == [row["hit"].score for row in hits]
     response = browse("bob").get("/", {"q": "roll back staging", "tab": "trace"})
     drawn = figures(page(response))
-    stages = [row["span"].stage for row in response.context["panels"]["trace"] if row["span"].stage != "legs"]
+    stages = [row["label"] for row in response.context["panels"]["trace"] if row["span"].stage != "legs"]
     assert [it[0] for it in drawn["waterfall"]["data"][0]["customdata"]] == stages
 
 

@@ -31,7 +31,7 @@ def test_a_row_says_what_where_and_how_fresh(rows):
 
 
 def test_a_row_says_where_each_leg_had_it(rows):
-    assert [(leg["label"], leg["rank"]) for leg in rows[0]["legs"]] == [("dense", "2"), ("full text", "1")]
+    assert [(leg["label"], leg["rank"]) for leg in rows[0]["legs"]] == [("vector", "2"), ("full text", "1")]
     assert [(leg["rank"], leg["absent"]) for leg in rows[1]["legs"]] == [("1", False), ("–", True)]  # noqa: RUF001
 
 

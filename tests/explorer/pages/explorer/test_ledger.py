@@ -64,7 +64,7 @@ def test_the_parts_add_up_to_the_score(finished):
 def test_the_fusion_row_shows_each_legs_share_and_the_place_in_the_pool(rows):
     row = rows(0)["rrf"]
     # 1/(60 + 2) = 0.016129, 1/(60 + 1) = 0.016393, together 0.032522; no other chunk stands in both legs.
-    assert row.facts == ("dense 1/(60 + 2) = 0.01613", "full text 1/(60 + 1) = 0.01639")
+    assert row.facts == ("vector 1/(60 + 2) = 0.01613", "full text 1/(60 + 1) = 0.01639")
     assert (row.value, row.formula) == ("0.03252", "pool rank 1 of 3")
 
 

@@ -70,7 +70,7 @@ def test_meaning_and_words_are_the_parts_of_the_fallback(finished, rows):
     )
     found = rows(hit)
     assert found["dense"].label == "Vector similarity"
-    assert found["dense"].facts == ("cosine 0.713", "rank 2 of 3 in dense")
+    assert found["dense"].facts == ("cosine 0.713", "rank 2 of 3 in vector")
     assert found["dense"].formula == "0.7 × the cosine"  # noqa: RUF001
     assert (found["fulltext"].label, found["fulltext"].value) == ("Keyword match", "+0.150")
     assert [term.lexeme for term in found["fulltext"].terms] == ["rollback", "stage"]
@@ -86,7 +86,7 @@ def test_a_hit_that_nothing_scored_says_so(finished, rows):
 def test_the_fusion_row_weighs_the_legs(finished, rows):
     row = rows(scored(finished.hits[1], 0.5))["rrf"]
     # 0.7 / (60 + 1) = 0.011475
-    assert row.facts == ("dense 0.7/(60 + 1) = 0.01148",)
+    assert row.facts == ("vector 0.7/(60 + 1) = 0.01148",)
 
 
 def test_what_was_let_back_in_says_why(finished, rows):

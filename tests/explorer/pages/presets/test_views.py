@@ -8,6 +8,7 @@ from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import run_waiting
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
+from tests.questions import judge_passage
 
 DEFAULTS = PRESETS["corecube"].defaults
 PAGE = "/presets/corecube/"
@@ -302,6 +303,14 @@ class TestTheEffectOfTheDraft:
         save_case(found, "rollback", actor=world.alice)
         return found
 
+    @pytest.mark.usefixtures("release")
+    def test_a_set_without_judgments_leads_to_them(self, browse, world):
+        assert "Release questions has no judgments yet" in page(
+            browse("alice").get(f"{PAGE}effect/?set=release-questions")
+        )
+        judge_passage(world, "rollback", "deployctl", 3)
+        assert "Measures the draft and the live version on 1 question" in page(browse("alice").get(f"{PAGE}effect/"))
+
     def measure(self, alice, **changes):
         draft = PresetVersion.objects.filter(status="draft").first()
         seen = {"replaces": draft.fingerprint if draft else "", "measure": "1", "set": "release-questions"}
@@ -320,7 +329,8 @@ class TestTheEffectOfTheDraft:
         assert list(release.runs.values_list("is_draft", flat=True)) == [True, True, False]
 
     @pytest.mark.usefixtures("release")
-    def test_figures_of_before_an_edit_do_not_count(self, browse):
+    def test_figures_of_before_an_edit_do_not_count(self, browse, world):
+        judge_passage(world, "rollback", "deployctl", 3)
         alice = browse("alice")
         self.measure(alice, fusion__pool="50")
         run_waiting()
