@@ -63,8 +63,8 @@ class SearchRecordQuerySet(models.QuerySet["SearchRecord"]):
         return self.filter(surface__in=surfaces, for_another=False).exclude(query="")
 
     def unanswered(self) -> Self:
-        """Return what people asked and got no answer to: refusals, and answers of low confidence."""
-        return self.asked().filter(FLAGS["refused"] | FLAGS["unsure"])
+        """Return what people asked and got no answer to: refusals, and answers of low confidence that nobody liked."""
+        return self.asked().filter(FLAGS["refused"] | FLAGS["unsure"]).exclude(feedback=1)
 
     def mark_refused(self, record_id: uuid.UUID) -> None:
         """Store that the answer to a search was a refusal."""

@@ -52,6 +52,8 @@ def test_refusals_of_the_period_are_read_where_their_text_is_stored():
     # Trials in the console, also as somebody else, are no questions.
     for facts in ({"surface": "explorer"}, {"surface": "chat", "for_another": True}):
         SearchRecord.objects.create(preset="corecube", milliseconds=1, hit_count=0, query="c", is_refused=True, **facts)
+    liked = {"surface": "chat", "verdict": "partial", "feedback": 1}
+    SearchRecord.objects.create(preset="corecube", milliseconds=1, hit_count=1, query="liked", **liked)
     SearchRecord.objects.filter(query="old").update(at=timezone.now() - timedelta(days=8))
     assert unanswered_questions(timezone.now() - timedelta(days=7)) == ["a"]
 
