@@ -34,6 +34,8 @@ NO_ACCESS: Final = "You have no access to any of the sources that were searched.
 HEDGED: Final = "This may not answer your question. The nearest text:"
 OFFER: Final = "I answer questions about your documents and show the sources. What would you like to know?"
 WELCOME: Final = "You're welcome. What else would you like to know?"
+_FURTHER: Final = "Also found:"
+_NEAR: Final = 2.0  #: Quotes whose log-odds are so much below the best one's come after these words.
 MAX_CHARACTERS: Final = 700
 _GAP: Final = "\n\n"
 _MAX_NEAR_MISSES: Final = 3
@@ -46,7 +48,7 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
     else is quoted from an older version that calls itself superseded or a draft. Without a conflict superseded
-    documents are only quoted if one is the best, behind their status.
+    documents are only quoted if one is the best, behind their status. Quotes far behind the best come after a remark.
     """
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
     quotable = (*(it.candidate.passage for it in ranked), *(it.first.passage for it in conflicts))
@@ -64,7 +66,9 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     quotes = choose(rest, max_characters=max_characters)
     conflict = _shown(conflicts, quotes)
     if conflict is None:
-        return _fitting(_marked(quotes, passages), max_characters=max_characters)
+        texts = _fitting(_marked(quotes, passages), max_characters=max_characters)
+        parted = _with_further(texts, quotes, rest)
+        return parted if len(_GAP.join(parted)) <= max_characters else texts
     remarks = tuple(_remark(_EQUAL, it, ranked) for it in conflict.alternatives[:_MAX_OTHERS])
     remarks = remarks or tuple(_remark(_OLD, it, ranked) for it in conflict.old[:1])
     left = max_characters - sum(len(remark) + len(_GAP) for remark in remarks)
@@ -75,6 +79,14 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
         quotes, at = (*first, *quotes), 0
     texts = [*_marked(quotes[: at + 1], passages), *remarks, *_marked(quotes[at + 1 :], passages)]
     return _fitting(texts, needed=at + 1 + len(remarks), max_characters=max_characters)
+
+
+def _with_further(texts: Sequence[str], quotes: Sequence[Quote], ranked: Sequence[Scored]) -> tuple[str, ...]:
+    """Return the texts of quotes with a remark before the first of those that are far behind the best one."""
+    near = {unit.text for it in ranked if it.score >= ranked[0].score - _NEAR for unit in it.candidate.quoted}
+    first = next((at for at, it in enumerate(quotes) if near.isdisjoint(unit.text for unit in it.units)), len(texts))
+    further = texts[first:]
+    return (*texts[:first], f"{_FURTHER}{_GAP}{further[0]}", *further[1:]) if further else tuple(texts)
 
 
 def _fitting(texts: Sequence[str], *, needed: int = 1, max_characters: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answers.extractive import ExtractiveProvider, extract_answer
+from retrieval.answers.extractive import ExtractiveProvider, chosen_texts, extract_answer
 from retrieval.answers.quoting import choose
 from retrieval.answers.threads import AnswerThreads
 from retrieval.engine.types import QueryTerms, Term, Verdict
@@ -192,6 +192,22 @@ def test_words_decide_where_a_passage_has_no_vectors_yet(passage, terms):
     partly = replace(task, cosines={key: it for key, it in task.cosines.items() if key == passages[1].hit.chunk_id})
     answers = [extract_answer(it, language="english") for it in (task, partly, replace(task, cosines={}))]
     assert [answer.citations[0].number for answer in answers] == [2, 1, 1]
+
+
+def test_what_is_far_behind_the_best_quote_comes_after_a_remark():
+    texts = ("Leave is 27 days.", "Leave is granted by the lead.", "Leave the door open.")
+
+    def quoted(*scores, characters=700):
+        found = [candidates([made(at, text)], ())[0] for at, text in enumerate(texts, start=1)]
+        ranked = [Scored(candidate, {}, score) for candidate, score in zip(found, scores, strict=True)]
+        return chosen_texts(ranked, (), max_characters=characters)
+
+    first, second, third = quoted(5.0, 4.0, 3.0)
+    assert (first, third) == ("> Leave is 27 days. [1]", "> Leave the door open. [3]")
+    assert quoted(5.0, 4.0, 2.9) == (first, second, f"Also found:\n\n{third}")
+    assert quoted(5.0, 2.9, 2.8) == (first, f"Also found:\n\n{second}", third)
+    full = len(f"{first}\n\n{second}\n\n{third}")
+    assert quoted(5.0, 4.0, 2.9, characters=full) == (first, second, third)
 
 
 def test_length_costs_and_what_replaces_an_item_takes_its_place():
