@@ -48,7 +48,8 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
     else is quoted from an older version that calls itself superseded or a draft. Without a conflict superseded
-    documents are only quoted if one is the best, behind their status. Quotes far behind the best come after a remark.
+    documents are only quoted if one is the best, behind their status. Quotes far behind the best, and those behind what
+    is said otherwise, come after a remark.
     """
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
     quotable = (*(it.candidate.passage for it in ranked), *(it.first.passage for it in conflicts))
@@ -77,7 +78,7 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
     if at is None:
         first = quotes_of([conflict.first.quoted], ranked)
         quotes, at = (*first, *quotes), 0
-    texts = [*_marked(quotes[: at + 1], passages), *remarks, *_marked(quotes[at + 1 :], passages)]
+    texts = (*_marked(quotes[: at + 1], passages), *remarks, *_as_further(_marked(quotes[at + 1 :], passages)))
     return _fitting(texts, needed=at + 1 + len(remarks), max_characters=max_characters)
 
 
@@ -85,8 +86,11 @@ def _with_further(texts: Sequence[str], quotes: Sequence[Quote], ranked: Sequenc
     """Return the texts of quotes with a remark before the first of those that are far behind the best one."""
     near = {unit.text for it in ranked if it.score >= ranked[0].score - _NEAR for unit in it.candidate.quoted}
     first = next((at for at, it in enumerate(quotes) if near.isdisjoint(unit.text for unit in it.units)), len(texts))
-    further = texts[first:]
-    return (*texts[:first], f"{_FURTHER}{_GAP}{further[0]}", *further[1:]) if further else tuple(texts)
+    return (*texts[:first], *_as_further(texts[first:]))
+
+
+def _as_further(texts: Sequence[str]) -> tuple[str, ...]:
+    return (f"{_FURTHER}{_GAP}{texts[0]}", *texts[1:]) if texts else ()
 
 
 def _fitting(texts: Sequence[str], *, needed: int = 1, max_characters: int) -> tuple[str, ...]:

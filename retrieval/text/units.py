@@ -61,7 +61,7 @@ class Unit:
     @property
     def is_finished(self) -> bool:
         """Whether it is complete: a sentence with its full stop, or another kind of unit."""
-        return self.kind is not UnitKind.SENTENCE or self.text.rstrip(_CLOSING).endswith(_FULL_STOPS)
+        return self.kind is not UnitKind.SENTENCE or ends_as_sentence(self.text)
 
     @property
     def is_item(self) -> bool:
@@ -88,6 +88,11 @@ def split_units(text: str) -> tuple[Unit, ...]:
     return tuple(units)
 
 
+def ends_as_sentence(text: str) -> bool:
+    """Return whether a text ends with a full stop, a colon or the like, before closing quotation marks and brackets."""
+    return text.rstrip(_CLOSING).endswith(_FULL_STOPS)
+
+
 def is_row(line: str) -> bool:
     """Return whether a line is the row of a table."""
     return CELL_BAR in line and not _is_command(line)
@@ -101,7 +106,7 @@ def is_header(line: str) -> bool:
 
 def _could_be_heading(block: str) -> bool:
     """Return whether a block is one short line that does not end as a sentence and is no item, row or code."""
-    short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
+    short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not ends_as_sentence(block)
     is_content = CELL_BAR in block or _item_kind(block) or _is_figures(block) or _FACT.match(block)
     return short and not (is_content or _is_code([block]))
 

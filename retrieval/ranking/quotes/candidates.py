@@ -8,10 +8,11 @@ from typing import Final
 
 from retrieval.engine.types import Passage
 from retrieval.ranking.quotes.quantities import Quantity, picked
-from retrieval.text.units import Unit, UnitKind, split_units
+from retrieval.text.units import Unit, UnitKind, ends_as_sentence, split_units
 
 MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
 _MAX_LEAD_IN: Final = 300
+_MAX_TITLE: Final = 80
 #: Lists and tables up to this length are quoted whole or not at all.
 _WHOLE: Final = {UnitKind.BULLET: 300, UnitKind.STEP: 600, UnitKind.ROW: 300}
 _CACHED_TEXTS: Final = 1_000
@@ -62,7 +63,8 @@ class Candidate:
 def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[Candidate, ...]:
     """Return what can be quoted of the passages, in reading order.
 
-    Of a table with a row that the numbers of the question pick, only this row; no header of figures without them.
+    Of a table with a row that the numbers of the question pick, only this row; no header of figures without them; no
+    title without the text that it names.
     """
     found: list[Candidate] = []
     for passage in passages:
@@ -71,9 +73,18 @@ def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[
         decided = frozenset(row for table in picked_rows.values() for row in table)
         headers = {unit.header for unit in units if unit.kind is UnitKind.FIGURES}
         every = (run for run in runs(passage.hit.chunk.text) if units[run.start].text not in headers)
-        kept = (run for run in every if decided.isdisjoint(run))
+        kept = (run for run in every if decided.isdisjoint(run) and not _is_title(units, run))
         found += (Candidate(passage, units, run) for run in (*kept, *(range(row, row + 1) for row in picked_rows)))
     return tuple(found)
+
+
+def _is_title(units: Sequence[Unit], run: range) -> bool:
+    """Return whether a run is one line that names the sentences below it: "6. Photographs", or a line in capitals."""
+    unit, *following = units[run.start : run.stop + 1]
+    if len(run) > 1 or not following or following[0].block != unit.block or len(unit.text) > _MAX_TITLE:
+        return False
+    is_title = unit.kind is UnitKind.STEP or (unit.kind is UnitKind.SENTENCE and unit.text.isupper())
+    return is_title and following[0].kind is UnitKind.SENTENCE and not ends_as_sentence(unit.text)
 
 
 def embedded_runs(text: str) -> tuple[range, ...]:

@@ -41,6 +41,12 @@ def test_the_newer_document_answers_and_the_other_follows_with_its_date_and_sour
     )
 
 
+def test_what_else_is_quoted_is_not_read_as_what_another_document_says():
+    current = of(2, f"{CURRENT}\n\nDays of paid leave begin on Mondays.", "Leave and absence", year=2026)
+    text = answer_to(of(1, OTHER, "Leave policy"), current)
+    assert f"> {OTHER} [1]\n\nAlso found:\n\n> Days of paid leave begin on Mondays. [2]" in text
+
+
 def test_the_more_trusted_document_answers_though_it_is_older():
     passages = of(1, OTHER, "Leave policy", connection=7), of(2, CURRENT, "Leave and absence", year=2026)
     assert answer_to(*passages, trust={7: 3, 1: 1}).startswith(f"Quoted from your documents:\n\n> {OTHER} [1]")

@@ -21,6 +21,12 @@ def test_each_sentence_can_be_quoted_and_neither_a_question_nor_what_is_cut_off(
     ]
 
 
+def test_a_title_is_not_quoted_without_the_text_that_it_names():
+    rules = "RULES FOR VISITORS\nOwner: Hanne\n\n6. Photographs\nOnly with consent.\n\n7. Smoking.\nIn the shelters."
+    assert texts(rules) == ["Owner: Hanne", "Only with consent.", "7. Smoking.", "In the shelters."]
+    assert texts("STAND CLEAR OF THE DOORS") == ["STAND CLEAR OF THE DOORS"]
+
+
 def test_a_short_list_is_quoted_whole_with_the_sentence_that_announces_it():
     assert texts("Bring these:\n\n- a coat\n- boots") == ["Bring these:\n- a coat\n- boots"]
 
