@@ -20,11 +20,13 @@ from retrieval.presets.catalog import preset_named
 from retrieval.presets.preset import Preset, PresetConfig
 from retrieval.ranking.packing import by_number
 from retrieval.records.stored_trace import answerability_of, chunk_id_of, hits_of, packed_hits, spans_of
+from retrieval.search import runtime
 from retrieval.search.configuration import Configuration
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import checked_query
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.assemble import header
+from retrieval.stages.embed import Embed
 
 
 def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
@@ -43,8 +45,9 @@ def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
 
 
 def reopened(record: SearchRecord, principal: Principal, *, text: str) -> SearchOutcome:
-    """Return what an answer to a stored search is written from: its query, which is `text`, its terms and passages.
+    """Return what an answer to a stored search is written from: its query, `text`, with its terms, vector and passages.
 
+    There is no vector if the search had none.
     Passages are read with the principal's present access, without those deleted or out of scope, numbered without gaps
     in their order. Neighbours of a hit are not among the hits. Where any passage is missing there is no answerability.
     Raises EmptyQueryError, QueryTooLongError, UnknownPresetError.
@@ -52,10 +55,19 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
     preset, config, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
     passages = _stored_passages(record.trace, config, state.scope)
     hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
-    state = replace(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), hits=hits, passages=passages)
+    state = replace(
+        _embedded(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), record), hits=hits, passages=passages
+    )
     if len(passages) == len(record.trace.get("passages", ())):
         state = replace(state, answerability=answerability_of(record.trace))
     return SearchOutcome(record.pk, preset, record.preset_version, replace(state, access_checked=True))
+
+
+def _embedded(state: SearchState, record: SearchRecord) -> SearchState:
+    if any(note.degraded for span in spans_of(record.trace) if span.stage == Embed.name for note in span.notes):
+        return state
+    resources = runtime.resources()
+    return Embed(resources.encoder, resources.query_cache, calls=resources.calls)(state)
 
 
 def _begun(

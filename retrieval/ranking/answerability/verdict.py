@@ -123,7 +123,7 @@ def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
     if unknown and signals.get("unknown_share", 0.0) >= _MUCH_UNKNOWN:
         named = ", ".join(f"“{word}”" for word in unknown[:_MAX_NAMED])
         more = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
-        return Reason.UNKNOWN_TERMS, f"No document contains {named}{more}."
+        return Reason.UNKNOWN_TERMS, f"No document that was searched contains {named}{more}."
     cosine = f"the best cosine is {signals.get('cosine_best', 0.0):.2f}."
     if "coverage_passage" not in signals:
         return Reason.WEAK_MATCH, f"The query has no searchable term; {cosine}"

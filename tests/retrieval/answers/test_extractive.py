@@ -79,13 +79,13 @@ def test_citations_span_the_markers(leave, terms):
 
 
 def test_it_refuses_what_the_verdict_calls_not_answerable_and_says_why_and_what_is_nearest(leave, terms):
-    why = "No document contains “pension”."
+    why = "No document that was searched contains “pension”."
     verdict = judged(Verdict.NOT_ANSWERABLE, reason="unknown_terms", explanation=why)
     task = replace(task_of("Which pension fund?", leave, terms(pension=5.0, fund=4.0)), answerability=verdict)
     answer = extract_answer(task, language="english")
     assert answer.refused
     assert answer.text == (
-        "I couldn't find this in your documents. No document contains “pension”. "
+        "I couldn't find this in your documents. No document that was searched contains “pension”. "
         "Closest documents: “Leave and absence” [1]."
     )
 

@@ -39,7 +39,7 @@ def test_an_explanation_brings_the_signals_and_what_each_added(judge):
 def test_a_question_about_nothing_here_is_not_answerable_and_says_why(judge):
     told = judge("zanzibar ferries")
     assert (told["verdict"], told["reason"]) == ("not_answerable", "unknown_terms")
-    assert told["explanation"] == "No document contains “ferries”, “zanzibar”."
+    assert told["explanation"] == "No document that was searched contains “ferries”, “zanzibar”."
 
 
 def test_charlie_who_sees_nothing_is_told_just_that(judge):

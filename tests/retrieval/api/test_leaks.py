@@ -19,7 +19,7 @@ QUERY = "rollback zanzibar tangerine breach costs"
 PASSING = frozenset({"trace_id", "id", "created", "timings", "ms", "synced_at", "age_days"})
 
 
-_UNKNOWN_WORDS = re.compile(r"no document contains [^.]*\.")
+_UNKNOWN_WORDS = re.compile(r"no document that was searched contains [^.]*\.")
 
 
 def chat_body(**more):

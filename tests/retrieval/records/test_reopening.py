@@ -1,5 +1,6 @@
 """Logged searches taken up again."""
 
+import numpy as np
 import pytest
 
 from corecube.access import ScopeRequest
@@ -31,9 +32,18 @@ def test_it_has_the_searchs_own_question_terms_and_passages(searched, world):
     assert again.id == outcome.id
     assert again.state.query == outcome.state.query
     assert again.state.terms == outcome.state.terms
+    assert np.array_equal(again.state.vector, outcome.state.vector)
     assert told(again) == told(outcome)
     assert len(told(again)) > 1
     assert SearchRecord.objects.count() == 1
+
+
+def test_a_query_that_was_not_embedded_is_not_embedded_later(searched, world):
+    _, record = searched
+    (embed,) = (span for span in record.trace["spans"] if span["stage"] == "embed")
+    embed["notes"] = [{"code": "embed_remote", "text": "A remote service.", "degraded": True}]
+    record.save()
+    assert reopened(record, world.principal("alice"), text=QUESTION).state.vector is None
 
 
 def test_terms_are_weighed_in_what_the_search_was_narrowed_to(world):

@@ -90,7 +90,7 @@ def test_a_refusal_is_kept_with_its_reason(talk):
     answer = talk("bob", "What does a zeppelin weigh?")
     assert answer.is_refused
     assert SearchRecord.objects.get().is_refused
-    assert "No document contains" in answer.text
+    assert "No document that was searched contains" in answer.text
     assert answer.notices == []  # It would repeat the text.
 
 

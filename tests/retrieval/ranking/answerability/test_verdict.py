@@ -81,14 +81,17 @@ def test_unknown_words_are_named_when_they_weigh_enough(state):
     asked = replace(state, terms=terms)
     found = judged(asked, cosine_best=0.4, unknown_share=5 / 7)
     assert (found.verdict, found.reason) == (Verdict.PARTIAL, "unknown_terms")
-    assert found.explanation == "No document contains “zanzibar”."
+    assert found.explanation == "No document that was searched contains “zanzibar”."
     assert judged(asked, cosine_best=0.4, unknown_share=0.1).reason == "weak_match"
 
 
 def test_unknown_words_are_named_as_they_were_typed(state):
     asked = replace(state, query=replace(state.query, text="Grandparents and Ponies?"))
     asked = replace(asked, terms=QueryTerms((Term("grandpar", 0, 5.0), Term("poni", 0, 2.0)), 9))
-    assert judged(asked, unknown_share=1.0).explanation == "No document contains “Grandparents”, “Ponies”."
+    assert (
+        judged(asked, unknown_share=1.0).explanation
+        == "No document that was searched contains “Grandparents”, “Ponies”."
+    )
 
 
 def test_many_unknown_words_are_counted(state):
