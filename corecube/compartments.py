@@ -47,7 +47,7 @@ def create_private_compartment(user: User, *, slug: str, name: str, description:
     while Compartment.objects.filter(slug=slug).exists():
         slug = f"{slug}-{secrets.token_hex(3)}"
     made = Compartment.objects.create(slug=slug, name=name[:_NAME_LENGTH], description=description)
-    audit.record("compartment.created", actor=user, subject=slug, name=made.name)
+    audit.record("compartment.private_created", actor=user, subject=slug, name=made.name)
     holder = Holder.of(user)
     set_clearance(holder=holder, compartment=made, clearance=Sensitivity.RESTRICTED, expected=None, actor=user)
     return made

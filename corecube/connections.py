@@ -115,7 +115,7 @@ def create_connection(connection: Connection, secrets: Mapping[str, str], *, act
     with atomic_change(_TAKEN):
         connection.save()
         audit.record(
-            "connection.created",
+            "connection.private_created" if connection.is_attached else "connection.created",
             actor=actor,
             subject=connection.slug,
             kind=connection.kind,

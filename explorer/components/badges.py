@@ -60,4 +60,4 @@ def hit_badges(hit: Hit) -> Iterator[Badge]:
 def _provider_words(provider: str) -> str:
     if provider == Provider.NONE:
         return "not reranked"
-    return f"reranked by {WORDS['rerank_providers'].get(provider, provider.replace('_', ' '))}"
+    return f"scored by {WORDS['rerank_providers'].get(provider, provider.replace('_', ' '))}"

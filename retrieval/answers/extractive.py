@@ -111,7 +111,7 @@ def _marked(quotes: Sequence[Quote], passages: Mapping[int, Passage]) -> tuple[s
 def _superseded_lead(sources: Sequence[Passage]) -> str:
     if not all(map(is_superseded, sources)):
         return ""
-    return _lead(f"Status: {escape_markers(_one_line(sources[0].hit.chunk.status))}", sources[0])
+    return _lead(f"Source status: {escape_markers(_one_line(sources[0].hit.chunk.status))}", sources[0])
 
 
 def _shown(conflicts: Sequence[Conflict], quotes: Sequence[Quote]) -> Conflict | None:

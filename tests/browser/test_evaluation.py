@@ -91,6 +91,7 @@ def test_a_set_is_judged_by_keys_question_by_question(alice, world):
         expect(page.locator("[data-pooled]:not([data-graded])").first).to_be_focused()
         alice.press("3" if graded == 0 else "0")
     expect(page.locator("[data-graded]")).to_have_count(number)
+    expect(page.locator("#begun")).to_have_text("1 with grades from you")
     assert grades() == [*[0] * (number - 1), 3]
     alice.press("n")
     expect(page.locator("h1")).to_have_text("rolling back")

@@ -60,7 +60,9 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
     own, others = graded.own if graded else None, ""
     if graded and own is None:
         is_one = graded.others == 1
-        others = f"{graded.grade}{' by another user' if is_one else f', median of {graded.others:,} other users'}"
+        others = (
+            f"{graded.grade}{' by another user' if is_one else f', the lower median of {graded.others:,} other users'}"
+        )
     return JudgeStrip(rank=rank, passage=f"{passage.document_id}:{passage.content_hash}", own=own, others=others)
 
 

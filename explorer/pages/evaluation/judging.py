@@ -74,7 +74,7 @@ def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "case": case,
         "number": place + 1,
         "total": len(cases),
-        "begun": sum(bool(judged.get(normalised_query(it.query))) for it in cases),
+        "begun": _begun(cases, judged),
         "grades": GRADES.items(),
         "presets": [(name, name in chosen.presets) for name in PRESETS],
         "depths": [(depth, depth == chosen.depth) for depth in _DEPTHS],
@@ -87,6 +87,10 @@ def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     else:
         context["is_loading"] = True
     return render_page(request, "explorer/evaluation/judging.html", "explorer/evaluation/_passages.html", context)
+
+
+def _begun(cases: Sequence[Case], judged: Mapping[str, int]) -> int:
+    return sum(bool(judged.get(normalised_query(it.query))) for it in cases)
 
 
 def _place(cases: Sequence[Case], named: str, judged: Mapping[str, int]) -> int:
@@ -109,7 +113,9 @@ def grade_pooled(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
     if not wants_fragment(request):
         return redirect(next_page(request))
     shown = services.passages_to_judge(case.query, [passage], rater=viewer, scope=scope)
-    context = {"case": case, "row": shown[0], "grades": GRADES.items()}
+    cases = list(case.question_set.cases.filter(is_answerable=True))
+    begun = _begun(cases, services.judged_by(viewer, cases, scope))
+    context = {"case": case, "row": shown[0], "grades": GRADES.items(), "begun": begun, "is_swapped": True}
     return render(request, "explorer/evaluation/_pooled.html", context)
 
 

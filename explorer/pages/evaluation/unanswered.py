@@ -12,7 +12,7 @@ from django.utils import timezone
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
 from explorer.viewer import admin_page, viewer_of
-from retrieval.models import QuestionSet
+from retrieval.models import SearchRecord
 from retrieval.operations.unanswered import UnansweredTopic, unanswered
 
 #: The periods, by their names in the query log: days, and how they are called.
@@ -31,7 +31,7 @@ def unanswered_questions(request: HtmxHttpRequest) -> HttpResponse:
         "periods": [(name, words) for name, (_, words) in _PERIODS.items()],
         "since": since,
         "rows": [(it, _log(it, since)) for it in unanswered(begins, scope=scope, limit=_MAX_TOPICS)],
-        "question_sets": QuestionSet.objects.all(),
+        "has_questions": SearchRecord.objects.asked().filter(at__gte=begins).exists(),
     }
     return render(request, "explorer/evaluation/unanswered.html", context)
 

@@ -87,7 +87,7 @@ def listed_models(local: Iterable[LocalModel]) -> Iterator[tuple[TableModel, str
     for model in MODEL_TABLE.values():
         state = states.get(model.name, "")
         tone = "good" if state == "ready" else "bad" if state else ""
-        yield model, state or ("available" if model.can_be_fetched else "not installed"), tone
+        yield model, state or ("downloadable" if model.can_be_fetched else "not installed"), tone
 
 
 def index_row(

@@ -24,7 +24,7 @@ def test_each_way_to_its_place_is_named():
 
 
 def test_what_scored_it_is_named():
-    assert badges("cross_encoder") == [("reranked by cross-encoder", "")]
-    assert badges("semantic_bm25") == [("reranked by SemanticBM25", "")]
+    assert badges("cross_encoder") == [("scored by cross-encoder", "")]
+    assert badges("semantic_bm25") == [("scored by SemanticBM25", "")]
     assert badges("none") == [("not reranked", "")]
-    assert badges("another_one") == [("reranked by another one", "")]
+    assert badges("another_one") == [("scored by another one", "")]

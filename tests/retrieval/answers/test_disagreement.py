@@ -63,7 +63,7 @@ def test_a_superseded_document_is_named_as_an_older_version():
 def test_a_superseded_document_is_quoted_behind_its_status_where_none_answers_better():
     old = of(1, f"{OTHER}\n\nDays of paid leave begin on Mondays.", "Leave", status="superseded")
     text = answer_to(old)
-    assert f"Status: superseded (Leave, updated 3 March 2024):\n\n> {OTHER} [1]" in text
+    assert f"Source status: superseded (Leave, updated 3 March 2024):\n\n> {OTHER} [1]" in text
     assert (text.count("updated 3 March 2024"), text.count("[1]")) == (1, 2)
     worse = of(2, "Paid leave begins on Mondays.", "Leave", status="superseded")
     assert "[2]" not in answer_to(of(1, CURRENT, "Leave and absence"), worse)
@@ -71,7 +71,7 @@ def test_a_superseded_document_is_quoted_behind_its_status_where_none_answers_be
 
 
 def test_a_title_about_old_things_does_not_make_a_document_old():
-    assert "Status" not in answer_to(of(1, CURRENT, "Expired leave and how to archive it"))
+    assert "status" not in answer_to(of(1, CURRENT, "Expired leave and how to archive it"))
 
 
 @pytest.mark.parametrize(("status", "quotes"), [("superseded", 2), ("", 3)])
@@ -90,13 +90,13 @@ def test_a_contradicted_statement_is_quoted_that_is_not_among_the_ranked():
 
 
 def test_a_draft_without_another_version_is_not_marked():
-    assert "Status" not in answer_to(of(1, CURRENT, "Leave", status="draft for the board"))
+    assert "status" not in answer_to(of(1, CURRENT, "Leave", status="draft for the board"))
 
 
 def test_a_quote_that_a_current_document_holds_too_is_not_marked():
     text = answer_to(of(1, CURRENT, "Old leave", status="superseded"), of(2, CURRENT, "Leave"))
     assert f"> {CURRENT} [1][2]" in text
-    assert "Status" not in text
+    assert "status" not in text
 
 
 @pytest.mark.parametrize(("status", "is_quoted"), [("superseded", False), ("", True)])

@@ -56,7 +56,7 @@ def test_the_first_item_makes_the_memory_for_its_user_alone(world, remember):
     assert all(salience is not None for salience in document.chunks.values_list("salience", flat=True))
     assert (document.metadata["memory_kind"], document.metadata["memory_project"]) == ("procedural", "halls")
     assert set(AuditEvent.objects.values_list("action", flat=True)) >= {
-        "compartment.created",
+        "compartment.private_created",
         "grant.changed",
         "connection.created",
     }

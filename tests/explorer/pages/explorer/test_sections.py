@@ -77,7 +77,7 @@ def test_the_trace_has_the_events_in_words(browse):
 
 def test_hits_say_what_scored_them(browse):
     hits = browse("alice").get("/", ASKED).context["panels"]["hits"]
-    assert {badge.text for hit in hits for badge in hit["badges"]} >= {"reranked by SemanticBM25"}
+    assert {badge.text for hit in hits for badge in hit["badges"]} >= {"scored by SemanticBM25"}
 
 
 def test_a_logged_section_is_asked_again_and_shown_with_its_events(browse):

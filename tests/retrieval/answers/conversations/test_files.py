@@ -134,6 +134,8 @@ def test_all_files_of_a_user_are_in_one_private_compartment(world, conversation)
     assert second.files.compartment == conversation.files.compartment
     (grant,) = second.files.compartment.grants.all()
     assert (grant.user, grant.clearance) == (world.bob, 3)
+    told = AuditEvent.objects.filter(subject__startswith="attached-").values_list("action", flat=True)
+    assert sorted(told) == [*["connection.private_created"] * 2, "compartment.private_created"][::-1]
     assert "nineteen" not in str(list(AuditEvent.objects.values_list("details", flat=True)))
 
 
