@@ -68,11 +68,23 @@ def asked(django_db_setup, django_db_blocker, real_encoder, tmp_path_factory):
     with django_db_blocker.unblock(), quick, pytest.MonkeyPatch.context() as patch, transaction.atomic():
         assert connection.settings_dict["NAME"].startswith("test_"), "the module's tests need the mark django_db"
         patch.setattr(active, "encoder", lambda *_: real_encoder)
+        _keep_vacuum_out()
         add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
         encode_sentences(Connection.objects.all())
         without_deadlines()
         yield [_ask(question) for question in tomllib.loads(_MANIFEST.read_text())["question"]]
         transaction.set_rollback(True)
+
+
+def _keep_vacuum_out():
+    """Lock the tables against autovacuum: it would count none of the open transaction's rows, and the planner would
+    take them for few.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "LOCK TABLE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency"
+            " IN SHARE UPDATE EXCLUSIVE MODE"
+        )
 
 
 @dataclass(frozen=True)
