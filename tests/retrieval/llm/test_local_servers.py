@@ -4,7 +4,7 @@ import http.server
 import json
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -24,8 +24,10 @@ def serving(body, *, status=200, headers=(), seconds=0.0):
             self.send_response(status)
             for name, value in headers:
                 self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+            # A client that has given up reads nothing.
+            with suppress(ConnectionError):
+                self.end_headers()
+                self.wfile.write(body)
 
         def log_message(self, *_):
             pass
