@@ -221,30 +221,50 @@ def kill_postgres(environment):
     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.timeout(900)
-def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_have_been(
-    installation, observe, redis_url, tmp_path
-):
-    many_feeds(tmp_path / "heron", "heron")
-    observe.manage("ingest", str(tmp_path / "heron"), "--connection", "undisturbed")
-    store_slowly(observe)
-    environment = {**installation, "REDIS_URL": redis_url}
-    manage(environment, "ingest", str(tmp_path / "heron"), "--connection", "disturbed", "--queue")
+def kill_at_once(environment, observe):
+    """Kill a worker half way, and the database and the queue with it."""
+    with worker(environment, stop=signal.SIGKILL):
+        wait_until_half_way(observe)
+        kill_services(environment)
+
+
+def kill_one_by_one(environment, observe):
+    """Kill a worker half way, and the database and the queue while the next one is at work."""
     with worker(environment, stop=signal.SIGKILL):
         wait_until_half_way(observe)
     assert_is_unfinished(observe)
     with worker(environment):
         wait_for_more(observe)
-        kill_postgres(environment)
-        os.kill(int(redis_pid(redis_url)), signal.SIGKILL)
-        # The queue is gone with all that was in it; files take its place.
+        kill_services(environment)
+
+
+def kill_services(environment):
+    """Kill the database and the queue, which is gone with all that was in it."""
+    kill_postgres(environment)
+    os.kill(int(redis_pid(environment["REDIS_URL"])), signal.SIGKILL)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("word", "kill"), [("heron", kill_at_once), pytest.param("egret", kill_one_by_one, marks=nightly)]
+)
+def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_have_been(
+    installation, observe, redis_url, tmp_path, word, kill
+):
+    many_feeds(tmp_path / word, word)
+    observe.manage("ingest", str(tmp_path / word), "--connection", f"undisturbed-{word}")
+    store_slowly(observe)
+    environment = {**installation, "REDIS_URL": redis_url}
+    manage(environment, "ingest", str(tmp_path / word), "--connection", word, "--queue")
+    kill(environment, observe)
     observe.end()
+    # Files take the queue's place.
     with worker(installation):
         observe.begin()
-        status, added, chunks = wait_until_searchable(observe, "heron")
+        status, added, chunks = wait_until_searchable(observe, word)
     # As many again are those of the undisturbed sync.
     assert (status, int(added), int(chunks)) == ("done", _FEEDS, 2 * _CHUNKS)
-    disturbed, undisturbed = rows(observe, "disturbed"), rows(observe, "undisturbed")
+    disturbed, undisturbed = rows(observe, word), rows(observe, f"undisturbed-{word}")
     # Every number of every vector too, bit by bit.
     assert disturbed == undisturbed
     assert len(undisturbed[2]) == _CHUNKS
