@@ -76,6 +76,7 @@ class Page:
         if query.count() and not query.input_value().strip():
             query.fill("rollback")
         self.names = sorted({it["name"] for it in self.pickers()})
+        self.is_as_opened = True
 
     def pickers(self):
         return self.page.evaluate(_PICKERS)
@@ -122,6 +123,7 @@ class Page:
 
     def try_option(self, picker, option):
         """Choose an option, run again, and note where picker, address and search differ."""
+        self.is_as_opened = False
         for act in (lambda: self.choose(picker, option), self.run):
             answer = self.after(act, picker["path"])
             shown = self.shown()
@@ -167,18 +169,21 @@ def walk(browser, address, known, number):
     """Return what is wrong with the pickers of a page, of which some are known from the pages before."""
     page = Page(browser, address)
     pickers = page.pickers()
+    new = {(it["path"], it["name"]) for it in pickers} - known
     # By default, every other page tries one of those, each another one.
     again = turn(range(len(pickers)), number, of=2 * len(pickers) or 1)
     for place, picker in enumerate(pickers):
         is_known = (picker["path"], picker["name"]) in known
         if is_known and place not in again:
             continue
-        if not is_known:
+        if not is_known and not page.is_as_opened:
             page.open()
         current = next((it for it in page.pickers() if it["name"] == picker["name"]), None)
         for option in tried(current, known) if current else ():
             page.try_option(current, option)
-    new = {(it["path"], it["name"]) for it in pickers} - known
+        if PROFILE == "default":
+            # Of several radio buttons the first would be tried again.
+            known.add((picker["path"], picker["name"]))
     if new:
         page.try_moves(pickers[0]["path"])
     known |= new

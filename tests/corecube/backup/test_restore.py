@@ -218,9 +218,11 @@ def test_one_of_an_earlier_version_replaces_a_stopped_installation_and_is_migrat
         assert (done.returncode, "Stop all" in done.stderr) == (1, True)
         holder.communicate()
         run(target, "restore", str(place), "--replace")
+        observe = Observer(target)
         # All migrations are applied.
-        assert "carol" in run(target, "shell", "--verbosity", "0", "-c", _USERS)
-        assert "Documents: all" in run(target, "upgrade", "--check")
+        assert "carol" in observe(_USERS)
+        assert "Documents: all" in observe.manage("upgrade", "--check")
+        observe.end()
 
 
 _USERS = (

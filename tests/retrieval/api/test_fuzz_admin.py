@@ -3,6 +3,7 @@
 `CORECUBE_FUZZ_SECONDS` gives each operation more than its usual time, for a longer look.
 """
 
+import functools
 import json
 import os
 import re
@@ -108,8 +109,7 @@ class Installation:
 
     def operations(self):
         for description in DESCRIPTIONS:
-            schema = schemathesis.openapi.from_url(f"{self.address}{description}")
-            yield from (it.ok() for it in schema.get_all_operations())
+            yield from (it.ok() for it in described(f"{self.address}{description}").get_all_operations())
 
     def known_here(self, path):
         """Return values of an address's parameters that lead to something."""
@@ -117,6 +117,10 @@ class Installation:
         name = next((value for part, value in names.items() if f"/{part}/" in path), "")
         slug = "local" if "language-models" in path else "upload" if path.endswith("/uploads") else "notes"
         return {**self.known, "slug": slug, "name": name, "number": 1}
+
+
+#: The description of an API at an address, read once.
+described = functools.cache(schemathesis.openapi.from_url)
 
 
 @pytest.fixture(scope="module")
@@ -317,7 +321,7 @@ PARTS = {
 def walk_class(paths, installation):
     """Return a state machine that walks along the links of some paths; it collects which succeeded, and problems."""
     description = f"{installation.address}/{paths.split('/')[1]}/openapi.json"
-    schema = schemathesis.openapi.from_url(description).include(path_regex=f"^{paths}")
+    schema = described(description).include(path_regex=f"^{paths}")
     known = installation.known
 
     class Walk(schema.as_state_machine()):
