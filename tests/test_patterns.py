@@ -180,7 +180,7 @@ def test_every_pattern_is_linear_on_hostile_texts():
     found = {}
     for number, (name, pattern, calls) in enumerate(patterns()):
         for work in ways(pattern, calls):
-            if told := faults(as_read(pattern, work), turn(texts_for(pattern), number, of=8), limit=2):
+            if told := faults(as_read(pattern, work), turn(texts_for(pattern), number, of=16), limit=2):
                 found[name] = told
     assert not found
 

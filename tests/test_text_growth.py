@@ -195,7 +195,7 @@ def takes_a_text(function):
 def linear(works):
     """Return the faults of some works by name: each tries other texts than the one before."""
     told = {
-        name: faults(working(work), turn(RUNS, number, of=16), _fault)
+        name: faults(working(work), turn(RUNS, number, of=32), _fault)
         for number, (name, work) in enumerate(works.items())
     }
     return {name: found for name, found in told.items() if found}

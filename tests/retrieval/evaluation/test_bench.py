@@ -19,6 +19,7 @@ from retrieval.evaluation.latency import quickest_ms
 from retrieval.index.statements import statement
 from retrieval.models import SearchRecord
 from tests.profiles import PROFILE, nightly
+from tests.retrieval.evaluation.conftest import copy_migrated
 
 # Without a marked test, pytest-django leaves the tests at the installation's own database.
 pytestmark = pytest.mark.django_db
@@ -82,7 +83,10 @@ def server(django_db_setup, django_db_blocker):
 def story(server):
     application = connection.settings_dict["NAME"]
     migrated_indexes = indexes()
-    first = run("--keep", *_OTHER_PROCESSES)
+    with pytest.MonkeyPatch.context() as patch:
+        if PROFILE == "default":
+            copy_migrated(patch)
+        first = run("--keep", *_OTHER_PROCESSES)
     with scratch_database(recipe(PLAN), keep=True):
         content = observed()
     second = run("--no-first", "--passes=3", "--preset=helix", "--scan=binary", "--oversample=6", "--readers")

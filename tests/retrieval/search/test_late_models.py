@@ -20,6 +20,7 @@ from retrieval.search.section_sets import save_section_set
 from retrieval.search.service import search
 from tests.fake_llm import FakeLLM, Fault
 from tests.fakes import HashEncoder
+from tests.profiles import turn
 
 pytestmark = pytest.mark.django_db
 
@@ -37,6 +38,7 @@ NUMBERS = {
     "consolidated": {},
     "contextpack": {"relevance.reserve_ms": 300},
 }
+WAYS = ["sleeps", "hangs"]
 SECTIONS = {
     "name": "audit",
     "title": "Audit",
@@ -46,6 +48,11 @@ SECTIONS = {
         {"name": "queues", "title": "Queues", "template": "{subject} drain the queue"},
     ],
 }
+
+
+def late(presets):
+    """Return presets with the ways in which their model is late, by default with one each."""
+    return [(preset, way) for number, preset in enumerate(presets) for way in turn(WAYS, number, of=len(WAYS))]
 
 
 @pytest.fixture
@@ -165,8 +172,7 @@ def served(transactional_db, settings):
     settings.CORECUBE_LEG_THREADS = 4
 
 
-@pytest.mark.parametrize("preset", RERANKED)
-@pytest.mark.parametrize("way", ["sleeps", "hangs"])
+@pytest.mark.parametrize(("preset", "way"), late(RERANKED))
 def test_a_late_reranker_of_this_machine_leaves_hits_and_passages(find, over, preset, way):
     late = Late(lambda: over.wait(SECONDS + 1.0 if way == "sleeps" else 60))
     outcome = find(preset, reranker=late)
@@ -192,7 +198,7 @@ def test_a_reranking_service_that_is_late_in_any_way_leaves_them(find, remote, r
     assert "rerank_timeout" in outcome.state.degraded
 
 
-@pytest.mark.parametrize("preset", RERANKED)
+@pytest.mark.parametrize("preset", turn(RERANKED, 0, of=2))
 def test_a_reranker_that_is_late_again_and_again_is_left_alone(find, over, preset):
     late = Late(lambda: over.wait(60))
     outcomes = [find(preset, reranker=late) for _ in range(4)]
@@ -201,8 +207,7 @@ def test_a_reranker_that_is_late_again_and_again_is_left_alone(find, over, prese
     assert "rerank_timeout" not in outcomes[-1].state.degraded
 
 
-@pytest.mark.parametrize("preset", TUNED)
-@pytest.mark.parametrize("way", ["sleeps", "hangs"])
+@pytest.mark.parametrize(("preset", "way"), late(TUNED))
 def test_an_embedding_model_that_is_late_leaves_what_the_words_find(find, over, preset, way):
     encoder = LateEncoder()
     tools = {"encoder": encoder, "query_cache": None}
