@@ -90,7 +90,7 @@ NO_PAGES = {
     "user_names",
 }
 #: Pages that one test looks at.
-_BATCH = 36
+_BATCH = 56
 #: In which theme and at which width axe checks a page, which takes most of the time of these tests.
 #: Pages take turns: the next page is checked in the next of these ways, by default five of six in none.
 _LOOKS = {
