@@ -15,8 +15,8 @@ LIBSQL := 'const {platform, arch} = process; "@libsql/" + platform + "-" + arch 
 	+ "@" + require("./tests/clients/package.json").dependencies.libsql'
 TORCH ?= torch==2.13.0
 ARGS ?=
-# One more than two cores: many tests wait for a process or a time-out.
-WORKERS ?= 3
+# Two more than two cores: many tests wait for a process or a time-out.
+WORKERS ?= 4
 # Each module is compiled once, not by every process that is started.
 unexport PYTHONDONTWRITEBYTECODE
 # What nothing reads at run time: the tests of packages, headers for C, and the texts that Django's catalogues are made of.
