@@ -27,14 +27,18 @@ document.addEventListener("keydown", (event) => {
 
 // In the queue of a question set, the first passage without a grade has the focus: after loading and after each grade.
 
-const focusUngraded = () => document.querySelector("[data-pooled]:not([data-graded])")?.focus();
+// The question above the first one stays in sight.
+
+const focusUngraded = (options) => document.querySelector("[data-pooled]:not([data-graded])")?.focus(options);
 
 document.addEventListener("htmx:afterSettle", (event) => {
-  if (event.target.matches?.("[data-pooled], #passages")) {
+  if (event.target.matches?.("[data-pooled]")) {
     focusUngraded();
+  } else if (event.target.id === "passages") {
+    focusUngraded({ preventScroll: true });
   }
 });
-focusUngraded();
+focusUngraded({ preventScroll: true });
 
 // The key n leads to the next question.
 
