@@ -1,5 +1,6 @@
 """The Query Explorer, and queued searches of the slower tier, whose result is the page of the search's record."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Self
@@ -125,8 +126,9 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
         return redirect(f"{request.path}?{query.urlencode()}")
     trace = request.headers.get(_TRACE, "") if wants_fragment(request) else ""
     context, status = _page(viewer, asked, trace)
-    if "panels" in context and (cell := drawn_stage(request, context["panels"]["funnel"])):
-        return render(request, "explorer/components/_stage.html", {**context, "cell": cell})
+    if "panels" in context and (drawn := _drawn(request, context["panels"])):
+        part, template = drawn
+        return render(request, template, context | part)
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
     context |= {
         # Only an admin can choose a user or the draft.
@@ -138,6 +140,14 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     }
     fragment = "explorer/explorer/_results_fragment.html"
     return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)
+
+
+def _drawn(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
+    """Return the stage or the score breakdown that htmx draws because it was opened, and its template."""
+    if cell := drawn_stage(request, panels["funnel"]):
+        return {"cell": cell}, "explorer/components/_stage.html"
+    row = next((it for it in panels["hits"] if f"ledger-{it['rank']}" == request.htmx.target), None)
+    return ({"row": row}, "explorer/explorer/_ledger.html") if row else None
 
 
 def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:

@@ -69,6 +69,17 @@ def test_a_stage_is_drawn_when_it_is_opened_of_the_same_search(browse, htmx):
     assert "stage-drops" in page(browse("bob").get("/", {"q": "rollback", "stage": "fuse"}))
 
 
+def test_a_score_breakdown_is_drawn_when_it_is_opened(browse, htmx):
+    whole = browse("bob").get("/", {"q": "rollback"})
+    assert page(whole).count("ledger-verdict") == 1
+    headers = {**htmx, "CoreCube-Trace": str(whole.context["panels"]["trace_id"]), "HX-Target": "ledger-2"}
+    opened = browse("bob").get("/", {"q": "rollback", "hit": "2", "tab": "hits"}, headers=headers)
+    assert "Why it ranks #2" in page(opened)
+    assert "<li" not in page(opened)
+    assert opened.context["panels"]["trace_id"] == whole.context["panels"]["trace_id"]
+    assert "Why it ranks #2" in page(browse("bob").get("/", {"q": "rollback", "hit": "2"}))
+
+
 def test_matched_words_are_marked_and_titles_lead_to_their_passage(browse):
     text = page(browse("bob").get("/", {"q": "roll back staging"}))
     assert "<mark>staging</mark>" in text
