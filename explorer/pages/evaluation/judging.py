@@ -18,6 +18,7 @@ from explorer.viewer import (
     admin_action,
     admin_page,
     includes_results,
+    principal_for,
     render_page,
     viewer_of,
     wants_fragment,
@@ -56,12 +57,13 @@ class _Chosen:
 def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show the passages of one question of a set to judge: the named one, else the first without grades by the viewer.
 
-    The passages are those in the viewer's scope. The page loads them after it, because they take several searches.
+    The passages are those in the scopes of both the viewer and the case's user, as whom the set is measured. The page
+    loads them after it, because they take several searches.
     """
     found = get_object_or_404(QuestionSet, slug=slug)
     viewer, chosen = viewer_of(request), _Chosen.of(request)
     scope = scope_for(Principal(viewer))
-    cases = list(found.cases.filter(is_answerable=True))
+    cases = list(found.cases.filter(is_answerable=True).select_related("user"))
     if not cases:
         messages.error(request, "This question set has no answerable cases to judge.")
         return redirect("explorer:question_set", slug=slug)
@@ -82,7 +84,9 @@ def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "next": chosen.address(found, cases[place + 1] if place + 1 < len(cases) else None),
     }
     if includes_results(request, whole="whole" in request.GET, run_as=""):
-        pooled = services.pool(case.query, chosen.presets, depth=chosen.depth, principal=Principal(viewer))
+        measured_as = case.user if case.user and case.user.is_active else viewer
+        principal = principal_for(viewer, measured_as.username)
+        pooled = services.pool(case.query, chosen.presets, depth=chosen.depth, principal=principal)
         context["passages"] = services.passages_to_judge(case.query, pooled, rater=viewer, scope=scope)
     else:
         context["is_loading"] = True

@@ -4,6 +4,7 @@ import pytest
 from lxml import html
 
 from corecube.access import scope_for
+from corecube.models import AuditEvent
 from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
 from retrieval.models import Case, Chunk, Judgment
 from retrieval.records.judgments import PassageId, judge
@@ -75,6 +76,18 @@ def test_the_queue_shows_nothing_outside_the_raters_scope(browse, questions, wor
     sent = {"grade": f"{costs.document_id}:{costs.content_hash}=3"}
     assert limited_admin.post(f"/judgments/cases/{case.pk}/grade/", sent).status_code == 404
     assert Judgment.objects.count() == 0
+
+
+def test_the_passages_are_those_that_the_cases_user_can_get(browse, questions, world):
+    case = save_case(questions, "rollback crowns", actor=world.alice, facts=CaseFacts(user=world.bob))[0]
+    shown = text_of(queue_of(browse("alice"), case=case.pk))
+    assert "measured with the access of bob" in shown
+    assert "deployctl" in shown
+    assert "tangerine" not in shown
+    assert AuditEvent.objects.filter(action="search.run_as", subject="bob").count() == 1
+    world.bob.is_active = False
+    world.bob.save()
+    assert "tangerine" in text_of(queue_of(browse("alice"), case=case.pk))
 
 
 def test_the_page_loads_its_passages_after_it(browse, questions, world):
