@@ -217,7 +217,6 @@ def _evidence(read: EvidenceToolIn, caller: Caller) -> EvidenceToolOut:
         subject=read.subject,
         compartments=tuple(read.compartments),
         budget_seconds=_BUDGET_SECONDS,
-        surface=SearchRecord.Surface.AGENT,
     )
     evidence = gather_counted(request, caller.principal, caller.watch)
     limit = None if read.section else _MAX_PASSAGES

@@ -17,7 +17,6 @@ from retrieval.api.presets import TunableOut
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled
 from retrieval.api.search import scope_request
 from retrieval.engine.pipeline import Watch
-from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
@@ -229,7 +228,6 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
         budget_seconds=body.budget_ms / 1000,
         overrides=body.overrides,
         draft=body.draft,
-        surface=SearchRecord.Surface.API,
     )
     evidence = gather_counted(wanted, principal_of(request))
     return filled(

@@ -76,9 +76,10 @@ def _weighted_sample(
 
 
 def _logged(sample: str) -> dict[str, LoggedQuery]:
-    """Return the queries of a sample, normalised: without those of admins as other users, and of deleted users."""
-    recent = SearchRecord.objects.filter(at__gte=timezone.now() - _LAST, for_another=False, user__is_active=True)
-    recent = recent.exclude(query="").filter(_condition(sample))
+    """Return the queries of a sample, normalised: what active users asked, and searched for in the Explorer."""
+    records = SearchRecord.objects.filter(at__gte=timezone.now() - _LAST, user__is_active=True)
+    in_explorer = records.filter(surface=SearchRecord.Surface.EXPLORER, for_another=False).exclude(query="")
+    recent = (records.asked() | in_explorer).filter(_condition(sample))
     found: dict[str, LoggedQuery] = {}
     for record in recent.select_related("user").defer("trace").order_by("-at", "-id")[:_MAX_READ]:
         if query := normalised_query(record.query):

@@ -94,6 +94,7 @@ class SearchRecord(models.Model):
         CHAT = "chat"
         COMMAND = "command"
         AGENT = "agent"
+        EVIDENCE = "evidence"  #: A section of a report.
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     at = models.DateTimeField(auto_now_add=True)

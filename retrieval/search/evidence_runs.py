@@ -104,7 +104,6 @@ class EvidenceRequest:
     budget_seconds: float | None = None
     overrides: Mapping[str, object] = field(default_factory=dict)
     draft: bool = False
-    surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +223,7 @@ class _Run:
                     seconds=seconds,
                     diagnoses=self.diagnoses,
                 ),
-                surface=self.request.surface,
+                surface=SearchRecord.Surface.EVIDENCE,
             )
             outcome = search(request, principal=self.principal, watch=watch)
         except SearchCancelledError:

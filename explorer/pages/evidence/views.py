@@ -21,7 +21,7 @@ from explorer.components.snippets import hit_text
 from explorer.components.user_menu import user_menu
 from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of, whole_number
 from explorer.wording import WORDS
-from retrieval.models import Document, SearchRecord
+from retrieval.models import Document
 from retrieval.models.document import id_in
 from retrieval.presets.consolidated.evidence.recovery import Cell, Presence
 from retrieval.presets.consolidated.evidence.sections import Section
@@ -238,7 +238,6 @@ def _gathered(principal: Principal, asked: _EvidenceParameters, run_as: str) -> 
             compartments=asked.compartments,
             documents=frozenset(asked.documents),
             budget_seconds=asked.seconds,
-            surface=SearchRecord.Surface.EXPLORER,
         ),
         principal=principal,
     )

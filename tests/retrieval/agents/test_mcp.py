@@ -126,7 +126,7 @@ def test_evidence_is_gathered_for_a_section(tool, world):
     assert (section["section"], section["missing"], section["problem"]) == ("obligations", ["pdf"], "")
     assert {it["source"] for it in section["results"]} == {"Runbooks"}
     record = SearchRecord.objects.get(pk=section["trace_id"])
-    assert (record.user, record.surface, record.preset) == (world.bob, "agent", "consolidated")
+    assert (record.user, record.surface, record.preset) == (world.bob, "evidence", "consolidated")
 
 
 def test_what_is_outside_the_scope_is_never_returned(tool, world):

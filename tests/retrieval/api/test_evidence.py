@@ -75,7 +75,7 @@ def test_it_works(audit, post):
     assert "explain" not in events
     assert "explain" not in hit
     record = SearchRecord.objects.get(pk=events["trace_id"])
-    assert (record.user, record.surface, record.hit_count) == (audit.bob, "api", len(events["hits"]))
+    assert (record.user, record.surface, record.hit_count) == (audit.bob, "evidence", len(events["hits"]))
 
 
 def test_without_a_set_it_is_the_report(world, post):

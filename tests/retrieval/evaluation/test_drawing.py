@@ -61,6 +61,12 @@ def test_what_is_old_as_another_user_or_of_nobody_is_not_drawn(questions, people
     assert drawn(questions, "random", people) == set()
 
 
+def test_only_what_people_asked_or_searched_for_is_drawn(questions, people):
+    for surface in SearchRecord.Surface:
+        log(people["bob"], surface.value, surface=surface)
+    assert drawn(questions, "random", people) == {"explorer", "chat", "api", "agent"}
+
+
 def test_frequent_questions_are_drawn_in_proportion_to_their_searches(questions, people):
     log(people["bob"], "often", number=9)
     log(people["bob"], "rarely")

@@ -68,14 +68,15 @@ def connections(evidence):
 
 
 def test_every_section_is_a_search_of_its_own_with_its_trace(costs):
-    evidence = ask(costs, subject="March", surface=SearchRecord.Surface.API)
+    evidence = ask(costs, subject="March")
     assert [it.section.name for it in evidence.sections] == ["events", "costs", "bare"]
     records = [SearchRecord.objects.get(pk=it.outcome.id) for it in evidence.sections]
     assert [it.trace["section"] for it in records] == ["audit/events", "audit/costs", "audit/bare"]
     assert [it.query for it in records] == ["March rollback release", "March rollback amount", "March"]
     assert {(it.user, it.preset, it.surface) for it in records} == {
-        (costs.alice, "consolidated", SearchRecord.Surface.API)
+        (costs.alice, "consolidated", SearchRecord.Surface.EVIDENCE)
     }
+    assert not SearchRecord.objects.asked().exists()
 
 
 def test_one_section_can_be_asked_for(costs):
