@@ -31,7 +31,7 @@ class AnswerMeasures:
     """What is known of an answer: 0 or 1, or a share between; 1 is best. None where there is nothing to measure."""
 
     right: float | None = None  #: Whether it contains all that is expected; None without an expected answer.
-    answered: float | None = None  #: Whether an answerable question is not refused.
+    answered: float | None = None  #: Whether a question that is known to be answerable is not refused.
     not_asserted: float | None = None  #: Whether the answer to an unanswerable question is refused or hedged.
     consistent: float | None = None  #: Whether it agrees with the verdict; None without one.
     supported: float | None = None  #: Share of its sentences that their passages support; None for quotes.

@@ -180,11 +180,22 @@ class CaseResult:
     tokens: int = 0  #: Of the packed context.
     degraded: tuple[str, ...] = ()  #: Codes of what the search and the answer went without.
     answer: AnswerFigures | None = None  #: None if it was not answered.
+    has_expected: bool = False  #: Whether the case has an expected answer.
     spent: Spent = NOTHING_SPENT  #: On language models.
     #: The preset's version, and the fingerprint of its stages and numbers; None and empty for a search that timed out.
     version: int | None = None
     fingerprint: str = ""
     values: Mapping[str, float] | None = None  #: Its numbers that differ from the shipped defaults.
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its ranking has measures: a passage is graded above 0."""
+        return self.measures is not None and self.measures.ndcg is not None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anybody knows if the documents answer it: by its mark, a grade above 0, or an expected answer."""
+        return not self.is_answerable or self.has_expected or self.is_measured
 
     @property
     def is_refused(self) -> bool:
@@ -236,7 +247,7 @@ class SetResult:
     @property
     def measured(self) -> int:
         """The number of answerable cases with judgments."""
-        return sum(case.measures is not None and case.measures.ndcg is not None for case in self.cases)
+        return sum(case.is_measured for case in self.cases)
 
     @property
     def grades(self) -> tuple[int, int]:
@@ -250,13 +261,14 @@ class SetResult:
 
     @property
     def wrongly_refused(self) -> tuple[int, int]:
-        """The number of refused answerable cases, and of all answerable cases."""
+        """The number of refused cases that are known to be answerable, and of all of these."""
         return self._refused(answerable=True)
 
     @property
     def answerability(self) -> Answerability | None:
         """How good the confidences are; None without questions of both kinds."""
-        judged = [(it.confidence, it.is_answerable) for it in self.cases if it.confidence is not None]
+        known = [it for it in self.cases if it.is_known]
+        judged = [(it.confidence, it.is_answerable) for it in known if it.confidence is not None]
         if len({is_answerable for _, is_answerable in judged}) < 2:  # noqa: PLR2004 -- both
             return None
         confidences, answerable = np.array([it for it, _ in judged]), np.array([it for _, it in judged])
@@ -282,7 +294,7 @@ class SetResult:
         return sum(bool(case.degraded) for case in self.cases)
 
     def _refused(self, *, answerable: bool) -> tuple[int, int]:
-        cases = [case for case in self.cases if case.is_answerable == answerable]
+        cases = [case for case in self.cases if case.is_known and case.is_answerable == answerable]
         return sum(case.is_refused for case in cases), len(cases)
 
 
@@ -376,13 +388,21 @@ def measured_case(
     used = how.use.within(scope, [case.query]) if how.use else {}
     other = {passage: it.grade for (_, passage), it in used.items() if passage not in graded}
     grades = {passage: it.grade for passage, it in graded.items()} | other
-    return replace(
+    result = replace(
         result,
         measures=measure(found, grades),
         ranking=found[:MEASURED_DEPTH],
         grades=grades,
         other_grades=len(other) + sum(it.is_model for it in graded.values()),
     )
+    return result if result.is_known else _without_answered(result)
+
+
+def _without_answered(result: CaseResult) -> CaseResult:
+    """Return the result of a case that perhaps no document answers: a refusal is no failure."""
+    if result.answer is None:
+        return result
+    return replace(result, answer=replace(result.answer, measures=replace(result.answer.measures, answered=None)))
 
 
 def _answered(
@@ -407,14 +427,11 @@ def _searched(
         outcome = unrecorded_search(asked, principal=principal, resources=resources, usage_ids=usage_ids)
     except SearchTimeoutError as error:
         milliseconds = (perf_counter() - started) * 1000
-        result = CaseResult(case.pk, case.query, case.is_answerable, None, None, milliseconds=milliseconds)
-        return replace(result, degraded=(error.code,)), None
+        result = replace(_unsearched(case), milliseconds=milliseconds, degraded=(error.code,))
+        return result, None
     judged = outcome.state.answerability
-    result = CaseResult(
-        case.pk,
-        case.query,
-        case.is_answerable,
-        measures=None,
+    result = replace(
+        _unsearched(case),
         verdict=judged.verdict if judged else None,
         confidence=judged.confidence if judged else None,
         milliseconds=(perf_counter() - started) * 1000,
@@ -425,3 +442,7 @@ def _searched(
         values=outcome.preset.changes(outcome.configuration.config),
     )
     return result, outcome
+
+
+def _unsearched(case: Case) -> CaseResult:
+    return CaseResult(case.pk, case.query, case.is_answerable, None, None, has_expected=bool(case.answers))

@@ -4,7 +4,7 @@ The rows are the queue. A run that lost its worker goes on where it was: its res
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Final
@@ -288,7 +288,8 @@ def _end(run: EvaluationRun, status: EvaluationRun.Status, message: str = "") ->
 
 def result_of(run: EvaluationRun) -> SetResult:
     """Return the results of a run so far, by query."""
-    return SetResult(run.preset, tuple(map(_case_result, run.results.all())))
+    expected = _with_expected(run)
+    return SetResult(run.preset, tuple(_case_result(row, expected) for row in run.results.all()))
 
 
 def figures_of(run: EvaluationRun) -> SetResult:
@@ -307,11 +308,16 @@ def figures_of(run: EvaluationRun) -> SetResult:
         "model_tokens",
         "cost",
     )
-    rows = run.results.values(*names)
-    return SetResult(run.preset, tuple(_case_result(RunCase(**row)) for row in rows))
+    rows, expected = run.results.values(*names), _with_expected(run)
+    return SetResult(run.preset, tuple(_case_result(RunCase(**row), expected) for row in rows))
 
 
-def _case_result(row: RunCase) -> CaseResult:
+def _with_expected(run: EvaluationRun) -> set[UUID]:
+    """Return the cases of a run's set that have an expected answer now."""
+    return set(run.question_set.cases.exclude(answers=[]).values_list("pk", flat=True))
+
+
+def _case_result(row: RunCase, expected: Container[UUID | None]) -> CaseResult:
     return CaseResult(
         case=row.case_id,
         query=row.query,
@@ -326,5 +332,6 @@ def _case_result(row: RunCase) -> CaseResult:
         tokens=row.tokens,
         degraded=tuple(row.degraded),
         answer=AnswerFigures.of_json(row.answer) if row.answer else None,
+        has_expected=row.case_id in expected,
         spent=Spent(row.model_tokens, row.cost),
     )

@@ -1,6 +1,6 @@
 """Evaluation runs, for admins: start one, follow it, read its results, export."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, Final
 from uuid import UUID
 
@@ -105,6 +105,7 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
         "answers": _answers(result) if result.answers else None,
         "refused": _share(result.refusals),
         "wrongly_refused": _share(result.wrongly_refused),
+        "has_only_unjudged": not result.measured and any(it.is_answerable for it in result.cases),
         "cases": [
             (it, users.get(it.case, "") if it.case else "", measure_cells(it.measures) if it.measures else ())
             for it in result.cases
@@ -135,17 +136,15 @@ def _answers(result: SetResult) -> dict[str, Any]:
     }
 
 
-def _by_tag(run: EvaluationRun, result: SetResult) -> list[tuple[str, int, tuple[dict[str, Any], ...]]]:
-    """Return the measures of the cases with each tag that the set has."""
-    tags: dict[str, list[CaseResult]] = {}
+def _by_tag(run: EvaluationRun, result: SetResult) -> list[tuple[str, SetResult, tuple[dict[str, Any], ...]]]:
+    """Return the results and the measures of the cases with each tag that the set has."""
+    tags = defaultdict[str, list[CaseResult]](list)
     tagged = dict(run.question_set.cases.exclude(tags=[]).values_list("pk", "tags"))
     for case in result.cases:
         for tag in tagged.get(case.case, ()) if case.case else ():
-            tags.setdefault(tag, []).append(case)
-    return [
-        (tag, len(cases), _cells(SetResult(run.preset, tuple(cases)), has_answers=run.has_answers))
-        for tag, cases in sorted(tags.items())
-    ]
+            tags[tag].append(case)
+    found = [(tag, SetResult(run.preset, tuple(cases))) for tag, cases in sorted(tags.items())]
+    return [(tag, it, _cells(it, has_answers=run.has_answers)) for tag, it in found]
 
 
 def _cells(result: SetResult, *, has_answers: bool) -> tuple[dict[str, Any], ...]:

@@ -122,17 +122,22 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
 
 
 def _cases(query: QueryDict, found: QuestionSet, scope: AccessScope) -> dict[str, Any]:
-    """Return a page of the cases whose questions contain a text, each with its judgments and the outdated ones."""
+    """Return a page of the cases whose questions contain a text.
+
+    Each has the numbers of its judgments: of those that count, of the outdated ones, and of those that count and are
+    above 0.
+    """
     find = storable(query.get("find", "")).strip()
     shown = found.cases.filter(query__icontains=find).select_related("created_by", "user")
     page = Paginator(shown, _CASES_PER_PAGE).get_page(query.get("page"))
     queries = [case.query for case in page]
-    counts, changed = _by_query(queries, standing(scope)), _by_query(queries, outdated(scope))
+    judgments = standing(scope)
+    counts = [_by_query(queries, it) for it in (judgments, outdated(scope), judgments.filter(grade__gt=0))]
     return {
         "find": find,
         "find_query": urlencode({"find": find}) if find else "",
         "page": page,
-        "cases": [(case, *(it.get(normalised_query(case.query), 0) for it in (counts, changed))) for case in page],
+        "cases": [(case, *(it.get(normalised_query(case.query), 0) for it in counts)) for case in page],
     }
 
 

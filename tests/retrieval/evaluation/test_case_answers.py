@@ -72,6 +72,18 @@ def test_answers_are_measured_as_users_get_them(expected, world):
     assert not SearchRecord.objects.exists()
 
 
+def test_a_question_that_nobody_knows_to_be_answerable_counts_for_neither(questions, world):
+    drawn, _ = save_case(questions, "who sells umbrellas in brazil", actor=world.alice)
+    run, found = measured(questions, world.principal("alice"))
+    refused, figures = found[drawn.query], runs.figures_of(run)
+    assert (refused.is_refused, refused.is_known) == (True, False)
+    assert (refused.answer.outcome, refused.answer.measures.answered) == (Outcome.REFUSED, None)
+    assert (figures.wrongly_refused, figures.answer_means.answered) == ((0, 2), 1.0)
+    assert sum(it.count for it in figures.answerability.bins) == 3
+    expect(drawn, (("brollies",),), actor=world.alice)
+    assert runs.figures_of(run).wrongly_refused == (1, 3)
+
+
 def test_a_language_model_is_measured_with_its_support_tokens_and_cost(expected, world, model):
     run, found = measured(expected, world.principal("alice"))
     answer, spent = found[ROLLBACK].answer, found[ROLLBACK].spent
@@ -100,7 +112,7 @@ def test_an_answer_reads_only_what_the_user_of_its_case_may_see(questions, world
     heard = {text.rpartition("\n")[2]: text for it in model.requests if (text := it["messages"][-1]["content"])}
     assert "zanzibar" in heard["what is the stolen passphrase"]
     assert "zanzibar" not in heard.get("stolen passphrase", "")
-    assert RunCase.objects.get(query="stolen passphrase").answer["measures"]["answered"] is not None
+    assert RunCase.objects.get(query="stolen passphrase").answer["outcome"]
 
 
 def test_a_model_that_fails_leaves_quotes_and_is_marked(expected, world, model):

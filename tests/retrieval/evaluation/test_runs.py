@@ -261,7 +261,7 @@ def test_a_set_that_changes_while_a_run_waits_to_go_on_leaves_it_without_a_versi
 
 def test_confidences_are_measured_where_the_set_has_questions_of_both_kinds(questions, world):
     cases = [
-        CaseResult(None, str(place), is_answerable, None, None, confidence)
+        CaseResult(None, str(place), is_answerable, None, None, confidence, has_expected=True)
         for place, (is_answerable, confidence) in enumerate([(True, 0.9), (True, 0.4), (False, 0.6), (False, None)])
     ]
     # One of two pairs is in order. Errors by bin: |0.9 - 1|, |0.4 - 1|, |0.6 - 0|.

@@ -1,5 +1,6 @@
 """Pages of evaluation runs."""
 
+import html
 import json
 from uuid import uuid4
 
@@ -7,11 +8,11 @@ import pytest
 
 from explorer.pages.evaluation import comparison
 from retrieval.admin.preset_versions import promote, save_draft
-from retrieval.evaluation.question_sets import CaseFacts, save_case
+from retrieval.evaluation.question_sets import CaseFacts, expect, save_case
 from retrieval.evaluation.runs import run_waiting
 from retrieval.models import EvaluationRun, Judgment, LanguageModel, SearchRecord
 from retrieval.presets.catalog import preset_named
-from tests.questions import ROLLBACK
+from tests.questions import ROLLBACK, TANGERINE
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
@@ -60,6 +61,34 @@ def test_a_run_without_judgments_leads_to_judging(browse, start):
     assert '<a href="/judgments/release-questions/judge/">Judge the questions</a>' in shown
 
 
+def test_a_drawn_question_is_neither_answerable_nor_refused_wrongly(browse, start, questions, world):
+    case, _ = save_case(questions, "who sells umbrellas in brazil", actor=world.alice)
+    client = browse("alice")
+    assert "unknown</span>" in page(client.get("/judgments/release-questions/"))
+    run = client.get(f"/runs/{start().pk}/")
+    assert run.context["wrongly_refused"] == "0 of 2"
+    assert 'is-bad">refused<' not in page(run)
+    expect(case, (("brollies",),), actor=world.alice)
+    assert "unknown</span>" not in page(client.get("/judgments/release-questions/"))
+    run = client.get(f"/runs/{EvaluationRun.objects.get().pk}/")
+    assert run.context["wrongly_refused"] == "1 of 3"
+    assert 'is-bad">refused<' in page(run)
+
+
+def test_a_case_of_another_user_opens_with_their_access(browse, questions, world):
+    save_case(questions, "codeword", actor=world.alice, facts=CaseFacts(user=world.charlie))
+    shown = page(browse("alice").get("/judgments/release-questions/"))
+    assert 'href="/explorer/?q=codeword&amp;as=charlie"' in shown
+    assert 'href="/explorer/?q=tangerine"' in shown
+
+
+def test_a_tag_shows_how_many_of_its_cases_are_measured(browse, start, questions, world):
+    questions.cases.exclude(query=TANGERINE).update(tags=["release"])
+    shown = page(browse("alice").get(f"/runs/{start().pk}/"))
+    assert '<th scope="row">release</th><td class="number nowrap">1 of 2</td>' in shown
+    assert "Searched and graded with the access of each case's user, else of alice." in html.unescape(shown)
+
+
 def test_two_runs_are_compared(browse, start):
     first, second = start(), start("helix")
     shown = browse("alice").get(f"/runs/compare/?a={first.pk}&b={second.pk}")
@@ -71,7 +100,7 @@ def test_two_runs_are_compared(browse, start):
     assert "runs-scatter" in page(shown)
     other = browse("alice").get(f"/runs/compare/?a={first.pk}&b={second.pk}&k=99")
     assert other.context["lines_at"][4].name == "MAP@20"
-    assert "Compare with A" in page(browse("alice").get("/judgments/release-questions/"))
+    assert ">Compare</button>" in page(browse("alice").get("/judgments/release-questions/"))
 
 
 @pytest.mark.parametrize(
@@ -125,9 +154,9 @@ def test_several_runs_are_compared_with_a_baseline(browse, start):
     ]
     cell, mean, others = shown.context["measured"][0]
     assert (cell["name"], mean, [name for name, _, _ in others]) == ("nDCG@10", 1.0, ["B", "C"])
-    widths = [it.width for it, _ in shown.context["spreads"]]
+    widths = [it.width for it, _, _ in shown.context["spreads"]]
     assert widths == sorted(widths, reverse=True)
-    (_, link), _ = shown.context["spreads"][0][1]
+    (_, link), _ = shown.context["spreads"][0][2]
     assert f"a=run%3A{runs[0].pk}&b=run%3A{runs[1].pk}" in link
     assert "Holm" in page(shown)
     assert page(shown).count(f"/runs/{runs[2].pk}/") == 1

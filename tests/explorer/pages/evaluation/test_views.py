@@ -65,7 +65,7 @@ def test_the_list_counts_cases_and_judged_ones(browse, questions):
 
 def test_judgments_are_counted_within_the_admins_scope(browse, questions, limited_admin):
     def counted(client):
-        return {case.query: number for case, number, _ in client.get("/judgments/release-questions/").context["cases"]}
+        return {case.query: number for case, number, *_ in client.get("/judgments/release-questions/").context["cases"]}
 
     assert counted(browse("alice"))[QUERY] == 3
     assert counted(limited_admin)[QUERY] == 1
@@ -176,5 +176,5 @@ def test_judgments_of_changed_texts_are_marked(browse, questions):
     changed = Judgment.objects.filter(query=QUERY.casefold())[0]
     Judgment.objects.filter(pk=changed.pk).update(content_hash="f" * 64)
     shown = client.get(address)
-    assert {case.query: (number, outdated) for case, number, outdated in shown.context["cases"]}[QUERY] == (2, 1)
+    assert {case.query: (number, outdated) for case, number, outdated, _ in shown.context["cases"]}[QUERY] == (2, 1)
     assert "1 outdated" in page(shown)
