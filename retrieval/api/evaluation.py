@@ -241,7 +241,7 @@ def list_runs(request: HttpRequest, question_set: Annotated[str, Query(max_lengt
 
 @router.post("/evaluation/runs", response={202: RunOut, **CHANGE_REFUSALS}, summary="Start an evaluation run")
 def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
-    """Queue a run with the principal's access; a worker measures it. For admins."""
+    """Queue a run with the access of each case's user, else of the principal; a worker measures it. For admins."""
     principal = admin_of(request)
     question_set = set_of(body.question_set)
     asked = runs.RunRequest(
@@ -353,7 +353,10 @@ def list_schedules(request: HttpRequest, question_set: Annotated[str, Query(max_
 
 @router.put("/evaluation/schedules", response={200: TrendsOut, **CHANGE_REFUSALS}, summary="Set a schedule")
 def set_schedule(request: HttpRequest, body: ScheduleIn) -> TrendsOut:
-    """Set when a preset's live version is measured with the principal's access, or remove it. For admins."""
+    """Set when a preset's live version is measured, or remove it. For admins.
+
+    It is measured with the access of each case's user, else of the principal.
+    """
     principal, question_set = admin_of(request), set_of(body.question_set)
     schedules.set_schedule(
         question_set,

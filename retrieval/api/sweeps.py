@@ -100,7 +100,7 @@ def list_sweeps(request: HttpRequest) -> SweepsOut:
 
 @router.post("/evaluation/sweeps", response={202: SweepOut, **CHANGE_REFUSALS}, summary="Start a sweep")
 def start_sweep(request: HttpRequest, body: SweepIn) -> Status[SweepOut]:
-    """Queue a sweep with the principal's access; a worker runs it. For admins."""
+    """Queue a sweep with the access of each case's user, else of the principal; a worker runs it. For admins."""
     principal = admin_of(request)
     asked = sweeps.SweepRequest(
         preset=body.preset,

@@ -87,7 +87,7 @@ class Report:
 
 
 def start(asked: ExperimentRequest, *, actor: Principal) -> Experiment:
-    """Start an experiment, which holds from the next search.
+    """Start an experiment, which takes effect with the next search.
 
     Raises InvalidRequestError, ConflictError while another one runs, UnknownPresetError and UnknownVersionError.
     """

@@ -14,7 +14,7 @@ _HASH_LENGTH: Final = 12
 
 
 class EvaluationRun(models.Model):
-    """One configuration, measured on the cases of a question set with one person's access."""
+    """One configuration, measured on the cases of a question set."""
 
     class Status(models.TextChoices):
         """The first two are open."""
@@ -60,7 +60,7 @@ class EvaluationRun(models.Model):
     index_number = models.PositiveIntegerField(null=True)
     is_reranked = models.BooleanField(default=True, db_default=True)
     language_model = models.CharField(max_length=50, blank=True, default="", db_default="")
-    #: Whose access it searches with, and who started it.
+    #: Who started it. Cases without a user are searched with this user's access.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evaluation_runs")
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -76,7 +76,7 @@ def test_a_sweep_finds_a_draft_that_passes_its_gate_is_promoted_and_rolled_back(
     expect(page.get_by_role("progressbar")).to_be_visible()
     sweeps.run_waiting()
     expect(page.get_by_role("progressbar")).to_have_count(0)
-    expect(page.locator(".run-verdict")).to_contain_text("Held-out gain: +")
+    expect(page.locator(".run-verdict")).to_contain_text("Held-out difference: +")
     expect(page.locator("#chart-sweep-map.is-drawn")).to_be_visible()
     expect(page.locator("#chart-sweep-pareto")).to_be_visible()
     page.get_by_role("button", name="Save as draft").click()

@@ -64,7 +64,11 @@ class _Links:
 
     def between(self, first: int, second: int, query: str) -> str:
         """Return the query string for two runs, by their places."""
-        named = {"q": query, "a": self.sides[first], "b": self.sides[second], "as": self.users.get(query, self.user)}
+        return self.of_query(query, a=self.sides[first], b=self.sides[second])
+
+    def of_query(self, query: str, **more: str) -> str:
+        """Return the query string for a search, with more parameters."""
+        named = {"q": query, **more, "as": self.users.get(query, self.user)}
         return urlencode({name: value for name, value in named.items() if value})
 
 
@@ -133,7 +137,11 @@ def _several(runs: Sequence[EvaluationRun], results: Sequence[SetResult], links:
             if (it := found.get(cell["code"]))
         ],
         "spreads": [
-            (it, [(value, links.between(0, place, it.query)) for place, value in enumerate(it.values[1:], start=1)])
+            (
+                it,
+                links.of_query(it.query),
+                [(value, links.between(0, place, it.query)) for place, value in enumerate(it.values[1:], start=1)],
+            )
             for it in comparing.spreads(rows, _SHOWN_MEASURE)
             if it.width >= _MOVED
         ],

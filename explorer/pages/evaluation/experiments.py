@@ -31,7 +31,7 @@ def experiments(request: HtmxHttpRequest) -> HttpResponse:
         except CoreCubeError as error:
             problem = str(error)
         else:
-            messages.success(request, "The experiment was started. It holds from the next search.")
+            messages.success(request, "The experiment was started. It takes effect with the next search.")
             return redirect("explorer:experiments")
     found = list(services.newest())
     context = {

@@ -170,5 +170,6 @@ def _documents(record: SearchRecord, scope: AccessScope) -> Iterator[Difference]
     for label, deleted in (("Documents added or changed", False), ("Documents deleted", True)):
         entries: Any = later.filter(deleted=deleted).values("document_id").distinct()
         number = entries[: _MAX_COUNTED + 1].count()
-        shown = f"more than {_MAX_COUNTED:,}" if number > _MAX_COUNTED else f"{number:,}"
-        yield Difference(label, "", f"{shown} since, in your scope", number == 0)
+        more = "more than " if number > _MAX_COUNTED else ""
+        shown = wording.counted(min(number, _MAX_COUNTED), "document")
+        yield Difference(label, "", f"{more}{shown}, in the connections that you can see", number == 0)

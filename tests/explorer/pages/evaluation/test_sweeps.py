@@ -69,7 +69,7 @@ def test_a_sweep_is_started_followed_and_its_best_drafted(alice, htmx):
     run_waiting()
     assert alice.get(address, headers=htmx).headers["HX-Refresh"] == "true"
     shown = alice.get(address)
-    assert "Held-out gain: +" in page(shown)
+    assert "Held-out difference: +" in page(shown)
     assert [chart.id for chart in shown.context["charts"]] == ["sweep-map", "sweep-pareto"]
     assert "nDCG@10 [" in page(alice.get("/sweeps/"))
     drafted = alice.post(f"{address}change/", {"action": "draft", "replaces": ""}, follow=True)

@@ -246,8 +246,8 @@ def test_an_admin_is_told_what_is_gone_and_what_changed(transactional_db, browse
     assert "deleted" in page(response)
     assert "text changed" in page(response)
     now = {row.label: row.now for row in response.context["since"]["differences"]}
-    assert now["Documents added or changed"].startswith("1 since")
-    assert now["Documents deleted"].startswith("1 since")
+    assert now["Documents added or changed"] == "1 document, in the connections that you can see"
+    assert now["Documents deleted"] == "1 document, in the connections that you can see"
 
 
 def test_changes_that_are_forgotten_are_not_taken_for_none(browse, logged, world):
@@ -265,7 +265,7 @@ def test_documents_are_counted_within_the_viewers_scope_alone(transactional_db, 
     now = {row.label: row for row in response.context["since"]["differences"]}
     assert now["Documents added or changed"].is_same
     of_alice = browse("alice").get(f"/log/{record.pk}/").context["since"]["differences"]
-    assert [row.now for row in of_alice if not row.is_same] == ["1 since, in your scope"]
+    assert [row.now for row in of_alice if not row.is_same] == ["1 document, in the connections that you can see"]
 
 
 def test_what_differs_since_is_said_without_searching(browse, logged, world):
