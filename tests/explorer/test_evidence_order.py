@@ -6,12 +6,11 @@ from itertools import pairwise
 
 import pytest
 from django.test import Client
-from lxml import html
 
 from corecube.models import ApiKey, User
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.search import runtime
-from tests.explorer.test_ledger_order import QUESTIONS, VowelReranker
+from tests.explorer.test_ledger_order import QUESTIONS, VowelReranker, opened_hits
 from tests.explorer.test_ledger_order import reader as employee
 
 __all__ = ["employee"]
@@ -50,8 +49,7 @@ def look(reader):
     client.force_login(reader)
 
     def read(question):
-        page = html.fromstring(client.get("/", {"q": question, "preset": "consolidated"}).content)
-        return [_shown(hit) for hit in page.xpath("//li[@class='hit']")]
+        return [_shown(hit) for hit in opened_hits(client, {"q": question, "preset": "consolidated"})]
 
     return read
 

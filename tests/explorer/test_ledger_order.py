@@ -1,5 +1,6 @@
 """The Explorer's numbers are the engine's: the order of the hits follows from the ledgers that the page shows."""
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -126,6 +127,16 @@ def reader(db, monkeypatch):
     return User.objects.get(username="wilhelmina")
 
 
+def opened_hits(client, query):
+    """Return the hits of a page, each with its score breakdown, which is drawn when it is opened."""
+    page = html.fromstring(client.get("/", query).content)
+    (trace,) = page.xpath("//ol[@data-hits]/@hx-headers")
+    for ledger in page.xpath("//section[@hx-get][starts-with(@id, 'ledger-')]"):
+        headers = {**json.loads(trace), "HX-Request": "true", "HX-Target": ledger.get("id")}
+        ledger[:] = html.fragments_fromstring(client.get(f"/{ledger.get('hx-get')}", headers=headers).content.decode())
+    return page.xpath("//li[@class='hit']")
+
+
 @pytest.fixture
 def look(reader):
     """Return a function that reads the ledgers of a question off the page, in the order shown."""
@@ -133,8 +144,7 @@ def look(reader):
     client.force_login(reader)
 
     def read(question):
-        page = html.fromstring(client.get("/", {"q": question}).content)
-        return [Shown.read(hit) for hit in page.xpath("//li[@class='hit']")]
+        return [Shown.read(hit) for hit in opened_hits(client, {"q": question})]
 
     return read
 

@@ -121,7 +121,7 @@ def test_the_page_says_what_is_here_and_how_to_get_the_rest():
     rows = {model.name: (model, state, tone) for model, state, tone in listed_models(here)}
     assert rows["bge-small-en-v1.5"][1:] == ("ready", "good")
     assert rows["gte-small"][1:] == ("damaged", "bad")
-    assert rows["all-minilm-l6-v2"][1] == "available"
+    assert rows["all-minilm-l6-v2"][1] == "downloadable"
     assert rows["nomic-embed-text-v1.5"][0].lengths == (512, 256, 128, 64)
     model = rows["mxbai-embed-large-v1"][0]
     assert (model.bytes_stored(), model.bytes_indexed()["binary"]) == (2048, 128)
