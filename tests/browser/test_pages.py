@@ -92,9 +92,9 @@ NO_PAGES = {
 #: Pages that one test looks at.
 _BATCH = 56
 #: In which theme and at which width axe checks a page, which takes most of the time of these tests.
-#: Pages take turns: the next page is checked in the next of these ways, by default three of four in none.
+#: Pages take turns: the next page is checked in the next of these ways, by default five of six in none.
 _LOOKS = {
-    "default": [[("light", 390)], *[[]] * 3, [("dark", 1440)], *[[]] * 3],
+    "default": [[("light", 390)], *[[]] * 5, [("dark", 1440)], *[[]] * 5],
     "nightly": [[("light", 390), ("dark", 1440), ("light", 1440), ("dark", 390)]],
 }[PROFILE]
 #: What a page still loads or draws by itself.

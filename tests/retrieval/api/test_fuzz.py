@@ -17,7 +17,7 @@ from tests.profiles import PROFILE
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 #: Seconds that one operation has.
-BUDGET = {"default": 0.2, "nightly": 0.5}[PROFILE]
+BUDGET = {"default": 0.1, "nightly": 0.5}[PROFILE]
 #: What reads a model's files, which a test's encoder has none of.
 NEEDS_A_MODEL = ("POST /api/v1/indexes", "/indexes/{number}/switch", "/indexes/{number}/build")
 
