@@ -83,8 +83,10 @@ def running_proxy(name, folder, server):
 
 
 def _nginx(folder, port, upstream):
+    # A port that was just free can be handed out again.
+    other = next(it for it in iter(free_port, None) if it != port)
     changes = {
-        "listen 80;": f"listen {_HOST}:{free_port()};",
+        "listen 80;": f"listen {_HOST}:{other};",
         "listen 443 ssl http2;": f"listen {_HOST}:{port} ssl http2;",
         "server 127.0.0.1:8000;": f"server {upstream};",
         "/etc/ssl/corecube/fullchain.pem": f"{folder}/certificate.pem",
