@@ -45,10 +45,13 @@ def stored_funnel(
     return _funnel(spans, config, labels, scope, seconds=seconds, state=None)
 
 
-def drawn_stage(request: HtmxHttpRequest, stages: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the stage of a funnel that htmx draws because it was opened; None for any other request."""
-    drawn = {f"stage-{cell['span'].stage}": cell for cell in stages["cells"]}
-    return drawn.get(request.htmx.target or "")
+def drawn(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return the template and context of a stage or the verdict that htmx draws because it was opened, else None."""
+    if request.htmx.target == "verdict" and panels["answerability"]:
+        return "explorer/explorer/_answerability.html", {"result": panels["answerability"]}
+    stages = {f"stage-{cell['span'].stage}": cell for cell in panels["funnel"]["cells"]}
+    cell = stages.get(request.htmx.target or "")
+    return ("explorer/components/_stage.html", {"cell": cell}) if cell else None
 
 
 def _funnel(

@@ -21,7 +21,7 @@ from explorer import wording
 from explorer.components import search_page
 from explorer.components.answers import answer_panel
 from explorer.components.drops import chunk_labels
-from explorer.components.funnel import drawn_stage
+from explorer.components.funnel import drawn
 from explorer.components.links import document_url
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
@@ -126,9 +126,10 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
         return redirect(f"{request.path}?{query.urlencode()}")
     trace = request.headers.get(_TRACE, "") if wants_fragment(request) else ""
     context, status = _page(viewer, asked, trace)
-    if "panels" in context and (drawn := _drawn(request, context["panels"])):
-        part, template = drawn
-        return render(request, template, context | part)
+    panels = context.get("panels")
+    if panels and (part := drawn(request, panels) or _ledger_drawn(request, panels)):
+        template, own = part
+        return render(request, template, context | own)
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
     context |= {
         # Only an admin can choose a user or the draft.
@@ -142,12 +143,10 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)
 
 
-def _drawn(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
-    """Return the stage or the score breakdown that htmx draws because it was opened, and its template."""
-    if cell := drawn_stage(request, panels["funnel"]):
-        return {"cell": cell}, "explorer/components/_stage.html"
+def _ledger_drawn(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return the template and context of a score breakdown that htmx draws because it was opened, else None."""
     row = next((it for it in panels["hits"] if f"ledger-{it['rank']}" == request.htmx.target), None)
-    return ({"row": row}, "explorer/explorer/_ledger.html") if row else None
+    return ("explorer/explorer/_ledger.html", {"row": row}) if row else None
 
 
 def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:

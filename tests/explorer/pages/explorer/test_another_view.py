@@ -52,7 +52,8 @@ def test_what_asks_for_a_view_names_the_search_and_nothing_else_does(browse, wor
     named = f'ancestor::*[@hx-headers=\'{{"CoreCube-Trace": "{trace_of(response)}"}}\']'
     found = lxml.html.fromstring(page(response))
     views, others = (found.xpath(f"//*[@hx-get][{which}]/@class") for which in (named, f"not({named})"))
-    assert set(views) == {"tab", "where-form", "candidate", "stage", "drop-where", "ledger panel is-default"}
+    drawn = {"ledger panel is-default", "strip-panel answerability"}
+    assert set(views) == {"tab", "where-form", "candidate", "stage", "drop-where", *drawn}
     assert {it.split()[0] for it in others} == {"ask", "source", "find-input"}
     assert not re.search(r"[?;]trace=", page(response))
 

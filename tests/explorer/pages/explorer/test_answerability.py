@@ -8,7 +8,7 @@ from tests.fakes import HashEncoder
 
 
 def page(client, query):
-    return client.get("/", {"q": query}).content.decode()
+    return client.get("/", {"q": query, "part": "verdict"}).content.decode()
 
 
 @pytest.mark.parametrize("name", ["alice", "bob"])

@@ -44,11 +44,11 @@ def test_the_first_visit_shows_the_scope_and_searches_nothing(browse):
 def test_a_query_shows_every_panel_of_one_search(browse):
     response = browse("bob").get("/", {"q": "how do we roll back staging?"})
     assert response.status_code == 200
-    for name in ("hits", "context", "scope"):
+    for name in ("hits", "context"):
         assert f'data-panel="tab" data-name="{name}"' in page(response)
     assert 'id="ledger-1"' in page(response)
     # The large ones come when their tab is opened, of the same search.
-    for name in ("scores", "trace"):
+    for name in ("scores", "trace", "scope"):
         assert f'data-panel="tab" data-name="{name}"' not in page(response)
         header = {"HX-Request": "true", "CoreCube-Trace": str(response.context["panels"]["trace_id"])}
         opened = browse("bob").get("/", {"q": "how do we roll back staging?", "tab": name}, headers=header)
@@ -67,6 +67,19 @@ def test_a_stage_is_drawn_when_it_is_opened_of_the_same_search(browse, htmx):
     assert SearchRecord.objects.count() == 1
     # Without scripts, the link loads the page with the stage open.
     assert "stage-drops" in page(browse("bob").get("/", {"q": "rollback", "stage": "fuse"}))
+
+
+def test_the_verdict_is_drawn_when_it_is_opened(browse, htmx):
+    whole = browse("bob").get("/", {"q": "rollback"})
+    assert "Query term coverage, best sentence" not in page(whole)
+    headers = {**htmx, "CoreCube-Trace": str(whole.context["panels"]["trace_id"]), "HX-Target": "verdict"}
+    of_log = f"/log/{whole.context['panels']['trace_id']}/"
+    for opened in (
+        browse("bob").get("/", {"q": "rollback", "part": "verdict"}, headers=headers),
+        browse("bob").get(of_log, {"part": "verdict"}, headers=headers),
+    ):
+        assert "Query term coverage, best sentence" in page(opened)
+        assert "<li" not in page(opened)
 
 
 def test_a_score_breakdown_is_drawn_when_it_is_opened(browse, htmx):
