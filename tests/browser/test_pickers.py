@@ -136,7 +136,8 @@ class Page:
 
     def try_moves(self, path):
         """Reload, go back and forward: the pickers always show what the address names."""
-        for move in (self.page.reload, self.page.go_back, self.page.go_back, self.page.go_forward, self.page.reload):
+        reload, back, forward = self.page.reload, self.page.go_back, self.page.go_forward
+        for move in (reload, back, back, forward, reload) if PROFILE == "nightly" else (reload, back, forward):
             self.after(move, path)
             shown = self.shown()
             said = {name: value for name, value in self.named_by(self.page.url).items() if f"{name}=" in self.page.url}

@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from tests.installation import Observer, new_installation
+from tests.profiles import PROFILE
 
 _RELEASE = Path(__file__).parent / "data" / "release-0.2.0.sql.gz"
 _KEY = "cc_kEPx8MH6ervvWw2Rm7GshhT35t9Mok1PGOIlCJcufSs"
@@ -106,8 +107,13 @@ def git(*arguments):
 
 @pytest.fixture
 def earlier(tmp_path):
-    """Return the code of the last commit before the newest migration that loads: some begin what the next completes."""
+    """Return the code of the last commit before the newest migration that loads: some begin what the next completes.
+
+    By default only where that migration is not committed yet.
+    """
     is_new = git("ls-files", "--others", "--exclude-standard", "--", *_MIGRATIONS)
+    if PROFILE == "default" and not is_new:
+        pytest.skip("runs in the nightly profile once the newest migration is committed")
     newest = git("log", "-1", "--diff-filter=A", "--format=%H", "--", *_MIGRATIONS).decode().strip()
     listed = git("log", "--first-parent", "--max-count=5", "--format=%h", "HEAD" if is_new else f"{newest}^")
     for commit in listed.decode().split():

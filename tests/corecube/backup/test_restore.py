@@ -200,6 +200,7 @@ shelf.add(Manifest(
 """
 
 
+@nightly
 def test_one_of_an_earlier_version_replaces_a_stopped_installation_and_is_migrated(places):
     place = places / "earlier"
     with new_installation() as earlier:

@@ -38,7 +38,7 @@ from tests.race import until
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/v2/openapi.json", "/api/dify/openapi.json")
 #: Seconds that one operation has.
-BUDGET = float(os.environ.get("CORECUBE_FUZZ_SECONDS") or {"default": 0.1, "nightly": 0.4}[PROFILE])
+BUDGET = float(os.environ.get("CORECUBE_FUZZ_SECONDS") or {"default": 0.05, "nightly": 0.4}[PROFILE])
 EXAMPLES = max(2, int(20 * BUDGET))
 #: What takes things away comes last, so that the others find something.
 ORDER = ("get", "put", "post", "patch", "delete")
