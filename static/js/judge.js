@@ -26,8 +26,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 // In the queue of a question set, the first passage without a grade has the focus: after loading and after each grade.
-
-// The question above the first one stays in sight.
+// While loading, the question above it stays in sight.
 
 const focusUngraded = (options) => document.querySelector("[data-pooled]:not([data-graded])")?.focus(options);
 

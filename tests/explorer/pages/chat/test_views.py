@@ -343,7 +343,7 @@ def test_a_reader_sees_a_shared_answer_and_cannot_change_anything(browse, answer
 
 def test_a_reader_is_told_nothing_of_what_they_may_not_see(browse, link):
     shown = page(browse("charlie").get(link)).lower()
-    assert "of which you cannot open all" in shown
+    assert "you cannot open every document" in shown
     assert re.search(r"\d sources? left out", shown)
     assert not [word for word in (*QUOTED, "runbooks") if word in shown]
 
