@@ -45,7 +45,7 @@ def stored_funnel(
     return _funnel(spans, config, labels, scope, seconds=seconds, state=None)
 
 
-def drawn(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def opened_part(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """Return the template and context of a stage or the verdict that htmx draws because it was opened, else None."""
     if request.htmx.target == "verdict" and panels["answerability"]:
         return "explorer/explorer/_answerability.html", {"result": panels["answerability"]}

@@ -47,9 +47,9 @@ def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
 def reopened(record: SearchRecord, principal: Principal, *, text: str) -> SearchOutcome:
     """Return what an answer to a stored search is written from: its query, `text`, with its terms, vector and passages.
 
-    There is no vector if the search had none.
-    Passages are read with the principal's present access, without those deleted or out of scope, numbered without gaps
-    in their order. Neighbours of a hit are not among the hits. Where any passage is missing there is no answerability.
+    There is no vector if the search had none. Passages are read with the principal's present access, without those
+    deleted or out of scope, numbered without gaps in their order. Neighbours of a hit are not among the hits. Where any
+    passage is missing there is no answerability.
     Raises EmptyQueryError, QueryTooLongError, UnknownPresetError.
     """
     preset, config, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
@@ -64,7 +64,9 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
 
 
 def _embedded(state: SearchState, record: SearchRecord) -> SearchState:
-    if any(note.degraded for span in spans_of(record.trace) if span.stage == Embed.name for note in span.notes):
+    """Return the state with the query's vector if the search had one."""
+    spans = [span for span in spans_of(record.trace) if span.stage == Embed.name]
+    if not spans or any(note.degraded for span in spans for note in span.notes):
         return state
     resources = runtime.resources()
     return Embed(resources.encoder, resources.query_cache, calls=resources.calls)(state)

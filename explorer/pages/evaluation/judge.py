@@ -153,7 +153,7 @@ def _trace(sent: QueryDict) -> UUID:
 
 
 def next_page(request: HtmxHttpRequest, default: str = "") -> str:
-    """Return the page to show after a form: the one that it names, else the default, which is the Explorer."""
+    """Return the page to show after a form: the one that it names, else the default; without one, the Explorer."""
     address = request.POST.get("next", "")
     is_own = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
     return address if is_own else default or reverse("explorer:search")

@@ -31,7 +31,7 @@ def unanswered_questions(request: HtmxHttpRequest) -> HttpResponse:
         "periods": [(name, words) for name, (_, words) in _PERIODS.items()],
         "since": since,
         "rows": [(it, _log(it, since)) for it in unanswered(begins, scope=scope, limit=_MAX_TOPICS)],
-        "has_questions": SearchRecord.objects.asked().filter(at__gte=begins).exists(),
+        "has_questions": SearchRecord.objects.asked().filter(at__gte=begins).exists,
     }
     return render(request, "explorer/evaluation/unanswered.html", context)
 

@@ -21,7 +21,7 @@ from explorer import wording
 from explorer.components import search_page
 from explorer.components.answers import answer_panel
 from explorer.components.drops import chunk_labels
-from explorer.components.funnel import drawn
+from explorer.components.funnel import opened_part
 from explorer.components.links import document_url
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
@@ -127,7 +127,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     trace = request.headers.get(_TRACE, "") if wants_fragment(request) else ""
     context, status = _page(viewer, asked, trace)
     panels = context.get("panels")
-    if panels and (part := drawn(request, panels) or _ledger_drawn(request, panels)):
+    if panels and (part := opened_part(request, panels) or _opened_ledger(request, panels)):
         template, own = part
         return render(request, template, context | own)
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
@@ -143,7 +143,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)
 
 
-def _ledger_drawn(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _opened_ledger(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """Return the template and context of a score breakdown that htmx draws because it was opened, else None."""
     row = next((it for it in panels["hits"] if f"ledger-{it['rank']}" == request.htmx.target), None)
     return ("explorer/explorer/_ledger.html", {"row": row}) if row else None

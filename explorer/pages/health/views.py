@@ -192,7 +192,7 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
     context = {
         "usage": usage_figures(now - span, now, name),
         "topics": unanswered_topics(now - span, name),
-        "has_questions": SearchRecord.objects.asked().filter(at__gte=now - span).exists(),
+        "has_questions": SearchRecord.objects.asked().filter(at__gte=now - span).exists,
         "sources": sources,
         "more_sources": more_sources,
         "trends": quality_trends(Principal(viewer_of(request)), now),

@@ -20,7 +20,7 @@ from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import answerability_panel
 from explorer.components.bars import score_bar
 from explorer.components.drops import ChunkLabels, chunk_label
-from explorer.components.funnel import drawn, span_rows, stored_funnel
+from explorer.components.funnel import opened_part, span_rows, stored_funnel
 from explorer.components.preset_numbers import version_label
 from explorer.components.sections import section_label
 from explorer.components.user_menu import user_menu
@@ -173,7 +173,7 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     scope = scope_for(Principal(viewer))
     chunks = _find_chunks(found, scope, tells_gone=viewer.is_admin)
     panels = _record_panels(found, chunks, config_then(found))
-    if part := drawn(request, panels):
+    if part := opened_part(request, panels):
         return render(request, *part)
     context = {
         "record": found,

@@ -1,6 +1,7 @@
 """The effect of a preset's draft on a question set: runs of the draft and of the live version, and their comparison."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q
@@ -60,7 +61,7 @@ def effect_context(preset: Preset, question_set: QuestionSet | None, principal: 
         "preset": preset,
         "question_set": question_set,
         "cases": total,
-        "is_judged": _is_judged(question_set, principal),
+        "is_judged": partial(_is_judged, question_set, principal),
         "has_draft": draft is not None,
         "draft_run": draft_run,
         "open": [(name, run, run.results.count(), total) for name, run in runs if run.is_open],

@@ -44,6 +44,8 @@ def test_a_query_that_was_not_embedded_is_not_embedded_later(searched, world):
     embed["notes"] = [{"code": "embed_remote", "text": "A remote service.", "degraded": True}]
     record.save()
     assert reopened(record, world.principal("alice"), text=QUESTION).state.vector is None
+    record.trace["spans"].remove(embed)
+    assert reopened(record, world.principal("alice"), text=QUESTION).state.vector is None
 
 
 def test_terms_are_weighed_in_what_the_search_was_narrowed_to(world):
