@@ -1,6 +1,9 @@
 """The context: the passages that a language model receives, and the hits that were left out."""
 
+from functools import partial
 from typing import Any, Final
+
+from django.utils.functional import SimpleLazyObject
 
 from explorer.components.bars import percent
 from explorer.components.drops import ChunkLabels, drop_list
@@ -28,7 +31,8 @@ def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> dict[str, Any]
         "used": used,
         "budget": budget,
         "share": round(percent(used, budget), 2),
-        "left_out": drop_list(left_out, labels),
+        # Only read where the context is open.
+        "left_out": SimpleLazyObject(partial(drop_list, left_out, labels)),
         "cut": sum(drop.reason is DropReason.BUDGET for drop in drops),
         "beyond": sum(drop.reason is DropReason.TOP_K for drop in drops),
     }

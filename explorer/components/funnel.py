@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, Final
+
+from django.utils.functional import SimpleLazyObject
 
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
@@ -46,12 +49,20 @@ def stored_funnel(
 
 
 def opened_part(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the template and context of a stage or the verdict that htmx draws because it was opened, else None."""
-    if request.htmx.target == "verdict" and panels["answerability"]:
+    """Return the template and context of what htmx draws because it was opened, else None.
+
+    That is a part of the strip, a stage or the verdict.
+    """
+    kind, _, name = (request.htmx.target or "").partition("-")
+    if kind == "verdict" and panels["answerability"]:
         return "explorer/explorer/_answerability.html", {"result": panels["answerability"]}
-    stages = {f"stage-{cell['span'].stage}": cell for cell in panels["funnel"]["cells"]}
-    cell = stages.get(request.htmx.target or "")
-    return ("explorer/components/_stage.html", {"cell": cell}) if cell else None
+    if kind == "part":
+        part = next((it for it in panels["funnel"]["parts"] if it["name"] == name), None)
+        return ("explorer/components/_part.html", {"part": part}) if part else None
+    if kind == "stage":
+        cell = next((it for it in panels["funnel"]["cells"] if it["span"].stage == name), None)
+        return ("explorer/components/_stage.html", {"cell": cell}) if cell else None
+    return None
 
 
 def _funnel(
@@ -81,9 +92,10 @@ def _funnel(
             "milliseconds": milliseconds(span.seconds),
             "bar": round(percent(span.seconds, slowest), 1),
             "degraded": any(note.degraded for note in span.notes),
-            "settings": settings_of(span.stage, config),
-            "drops": drop_list(span.drops, labels),
-            "events": event_lines(span.events, scope),
+            # Only read where the stage is open.
+            "settings": SimpleLazyObject(partial(settings_of, span.stage, config)),
+            "drops": SimpleLazyObject(partial(drop_list, span.drops, labels)),
+            "events": SimpleLazyObject(partial(event_lines, span.events, scope)),
         }
 
     clock = stacked({span.stage: span.seconds for span in spans if not span.parent}, full=config.deadline_ms / 1000)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
 from django_htmx.http import HttpResponseClientRedirect
 
 from corecube.access import Principal, scope_for
@@ -20,7 +21,7 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components import search_page
 from explorer.components.answers import answer_panel
-from explorer.components.drops import chunk_labels
+from explorer.components.drops import ChunkLabels, chunk_labels
 from explorer.components.funnel import opened_part
 from explorer.components.links import document_url
 from explorer.components.preset_numbers import ChangeRow, change_rows
@@ -127,7 +128,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     trace = request.headers.get(_TRACE, "") if wants_fragment(request) else ""
     context, status = _page(viewer, asked, trace)
     panels = context.get("panels")
-    if panels and (part := opened_part(request, panels) or _opened_ledger(request, panels)):
+    if panels and (part := opened_part(request, panels) or _opened_panel(request, panels)):
         template, own = part
         return render(request, template, context | own)
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
@@ -143,8 +144,10 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)
 
 
-def _opened_ledger(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the template and context of a score breakdown that htmx draws because it was opened, else None."""
+def _opened_panel(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return the template and context of the context or a score breakdown that htmx draws as it opens, else None."""
+    if request.htmx.target == "context":
+        return "explorer/explorer/_context.html", {}
     row = next((it for it in panels["hits"] if f"ledger-{it['rank']}" == request.htmx.target), None)
     return ("explorer/explorer/_ledger.html", {"row": row}) if row else None
 
@@ -191,7 +194,9 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
 def _results(principal: Principal, asked: Asked, scope: AccessScope, trace: str) -> dict[str, Any]:
     limits = read_filter(asked.filter)
     outcome = searched(_asking(principal, asked, scope, limits), trace)
-    panels = result_panels(outcome, labels=chunk_labels(outcome), tab=asked.tab)
+    # Only read where dropped hits are shown.
+    labels = cast("ChunkLabels", SimpleLazyObject(partial(chunk_labels, outcome)))
+    panels = result_panels(outcome, labels=labels, tab=asked.tab)
     where = None
     if asked.tab == "where":
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)

@@ -49,10 +49,10 @@ def test_what_asks_for_a_view_names_the_search_and_nothing_else_does(browse, wor
     pin = Document.objects.get(title="Rolling back").pk
     Chunk.objects.filter(document_id=pin).update(quality=0.1)
     response = browse("alice").get("/", {**ASKED, "tab": "where", "find": "rolling", "stage": "quality"})
-    named = f'ancestor::*[@hx-headers=\'{{"CoreCube-Trace": "{trace_of(response)}"}}\']'
+    named = f'ancestor-or-self::*[@hx-headers=\'{{"CoreCube-Trace": "{trace_of(response)}"}}\']'
     found = lxml.html.fromstring(page(response))
     views, others = (found.xpath(f"//*[@hx-get][{which}]/@class") for which in (named, f"not({named})"))
-    drawn = {"ledger panel is-default", "strip-panel answerability"}
+    drawn = {"ledger panel is-default", "strip-panel", "strip-panel answerability", "view"}
     assert set(views) == {"tab", "where-form", "candidate", "stage", "drop-where", *drawn}
     assert {it.split()[0] for it in others} == {"ask", "source", "find-input"}
     assert not re.search(r"[?;]trace=", page(response))

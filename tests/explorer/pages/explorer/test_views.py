@@ -69,6 +69,32 @@ def test_a_stage_is_drawn_when_it_is_opened_of_the_same_search(browse, htmx):
     assert "stage-drops" in page(browse("bob").get("/", {"q": "rollback", "stage": "fuse"}))
 
 
+def test_a_part_of_the_strip_is_drawn_when_it_is_opened(browse, htmx):
+    whole = browse("bob").get("/", {"q": "rollback"})
+    assert "funnel-cell" not in page(whole)
+    headers = {**htmx, "CoreCube-Trace": str(whole.context["panels"]["trace_id"]), "HX-Target": "part-fuse"}
+    of_log = f"/log/{whole.context['panels']['trace_id']}/"
+    for address, asked in (("/", {"q": "rollback", "part": "fuse"}), (of_log, {"part": "fuse"})):
+        opened = page(browse("bob").get(address, asked, headers=headers))
+        (part,) = (it for it in whole.context["panels"]["funnel"]["parts"] if it["name"] == "fuse")
+        assert re.findall(r'data-switch="stage" data-name="(\w+)"', opened) == [
+            it["span"].stage for it in part["cells"]
+        ]
+        assert "<html" not in opened
+    assert "funnel-cell" in page(browse("bob").get("/", {"q": "rollback", "part": "fuse"}))
+
+
+def test_the_context_is_drawn_when_it_is_opened(browse, htmx):
+    whole = browse("bob").get("/", {"q": "rollback"})
+    assert "passage-text" not in page(whole)
+    headers = {**htmx, "CoreCube-Trace": str(whole.context["panels"]["trace_id"]), "HX-Target": "context"}
+    opened = page(browse("bob").get("/", {"q": "rollback", "tab": "context"}, headers=headers))
+    assert opened.count("passage-text") == len(whole.context["panels"]["context"]["passages"])
+    assert "<html" not in opened
+    assert SearchRecord.objects.count() == 1
+    assert "passage-text" in page(browse("bob").get("/", {"q": "rollback", "tab": "context"}))
+
+
 def test_the_verdict_is_drawn_when_it_is_opened(browse, htmx):
     whole = browse("bob").get("/", {"q": "rollback"})
     assert "Query term coverage, best sentence" not in page(whole)
@@ -138,7 +164,13 @@ def test_pages_are_not_kept_by_the_browser(browse):
 
 
 @pytest.mark.parametrize(
-    "address", ["/explorer/", "/explorer/?q=rollback+march+codeword", "/?q=rollback&tab=scope&stage=assemble"]
+    "address",
+    [
+        "/explorer/",
+        "/explorer/?q=rollback+march+codeword",
+        "/?q=rollback&tab=scope&stage=assemble",
+        "/?q=rollback&tab=context",
+    ],
 )
 def test_nothing_of_a_hidden_connection_reaches_a_user(browse, address):
     response = browse("bob").get(address)
