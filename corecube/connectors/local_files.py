@@ -69,8 +69,9 @@ class LocalFiles:
 
     @property
     def refusal(self) -> str:
-        """The error message for a path that may not be read."""
-        roots = ", ".join(map(str, self.roots)) or "an allowed folder"
+        """The error message for a path that may not be read; it does not offer the folder of the samples."""
+        samples = _real(settings.CORECUBE_SAMPLES_DIR)
+        roots = ", ".join(str(it) for it in self.roots if it != samples) or "an allowed folder"
         return (
             f"Connections may not read this path. Choose one below {roots}, or add its folder to the setting"
             " CORECUBE_FOLDER_ROOTS. Hidden folders below these, CoreCube's own data, /dev, /etc, /proc and /sys are"

@@ -166,7 +166,8 @@ def _count(span: Span, state: SearchState | None) -> tuple[int | None, str]:
     """Return what a stage returned and its unit; None for a stage that returns nothing to count."""
     about = wording.about(span.stage)
     if state is None:
-        is_counted = (span.hits_in or span.hits_out) and (about is None or about.unit)
+        leaves_chunks = about is not None and about.unit in _CHUNK_UNITS
+        is_counted = leaves_chunks or ((span.hits_in or span.hits_out) and (about is None or about.unit))
         return (span.hits_out, "hits") if is_counted else (None, "")
     if about is None:
         return span.hits_out, "hits"

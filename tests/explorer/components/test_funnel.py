@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.components.drops import labels_of
-from explorer.components.funnel import funnel, settings_of
+from explorer.components.funnel import funnel, settings_of, stored_funnel
 from explorer.wording import milliseconds
 from retrieval.engine.state import Note, Span
 from retrieval.presets.consolidated.config import ConsolidatedConfig
@@ -36,6 +36,13 @@ def test_a_cell_counts_what_its_stage_left_and_dropped(strip):
     assert found["fuse"] == ("4", "hits", 0)
     assert found["dedupe"] == ("3", "hits", 1)
     assert found["assemble"] == ("2", "passages", 1)
+
+
+def test_the_stages_of_a_stored_search_without_hits_left_none(finished):
+    spans = [replace(span, hits_in=0, hits_out=0) for span in finished.trace]
+    stored = stored_funnel(spans, finished.config, {}, finished.state.scope)
+    counts = {stage: cell["count"] for stage, cell in cells(stored).items()}
+    assert counts == dict.fromkeys(counts, "0") | {"analyze": "", "embed": ""}
 
 
 def test_the_parts_fold_all_stages_in_order_and_count_the_chunks_left(strip):
