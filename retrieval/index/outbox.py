@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Final
 from uuid import UUID
 
@@ -10,12 +11,14 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from corecube.scope import AccessScope
 from retrieval.index.citus import await_commits
-from retrieval.index.reading import rows
-from retrieval.index.statements import statement
+from retrieval.index.reading import fetch, rows
+from retrieval.index.statements import prepared, statement
 from retrieval.index.types import ChunkTexts
 from retrieval.models import OutboxEntry, ReadModel, SearchRecord
 
+_CHANGED: Final = prepared("changed_documents")
 _ENTRIES: Final = statement("upkeep/outbox_entries")
 _WAITING: Final = statement("upkeep/outbox_waiting")
 _PRUNE: Final = statement("upkeep/prune_outbox")
@@ -26,6 +29,7 @@ _MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _CURRENT: Final = "SELECT pg_current_xact_id()::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+MAX_CHANGED: Final = 200  #: Changed documents that a search reads beside a read model that lacks them.
 MAX_COUNTED: Final = 10_000  #: Maximum number of counted pending changes of a follower.
 _MAX_PRUNED: Final = 5_000
 _PRUNED: Final = "outbox"  #: The row that says up to which transaction changes are forgotten.
@@ -82,6 +86,16 @@ def history() -> str:
     return _value(_HISTORY)
 
 
+def known_history() -> str:
+    """Return the same, read once by a process for a database: it never changes."""
+    return _known_history(str(connection.settings_dict["NAME"]))
+
+
+@cache
+def _known_history(database: str) -> str:  # noqa: ARG001 -- the key of the cache
+    return history()
+
+
 def entries(*, after: int, before: int, limit: int) -> list[tuple[UUID, int]]:
     """Return the documents and transactions of the next changes between two, about `limit`: all of each transaction."""
     found = rows(_ENTRIES, {"after": after, "before": before, "limit": limit})
@@ -92,6 +106,16 @@ def changed_after(position: int, documents: Collection[UUID]) -> set[UUID]:
     """Return which of these documents changed in a transaction after one."""
     found = OutboxEntry.objects.filter(transaction_id__gt=position, document_id__in=documents)
     return set(found.values_list("document_id", flat=True))
+
+
+def changed_in_scope(position: int, *, scope: AccessScope, timeout_seconds: float) -> list[str] | None:
+    """Return the documents in scope that changed in a transaction after one; None if they are more than 200 or unknown.
+
+    Changes that every read model has are forgotten. Raises SearchTimeoutError.
+    """
+    given = {"position": position, "max_changed": MAX_CHANGED, "scope": scope.connection_ids}
+    ((changed, lacks),) = fetch(_CHANGED, given, timeout_seconds=timeout_seconds)[1]
+    return None if lacks or len(changed) > MAX_CHANGED else list(changed)
 
 
 def lag(position: int) -> Lag:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.pipeline import Stage
 from retrieval.engine.query import clauses_of
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly, tunable
@@ -12,7 +13,6 @@ from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.question import Composer, Question
 from retrieval.index.bm25.reader import Reader
-from retrieval.stages.fulltext import Fulltext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Bm25(BaseStage, name="bm25", needs={"terms", "scope"}, gives={"rankings"})
     index: Reader | None  #: None in a process without an index.
     text_search_config: str  #: Text search configuration of connections that name none.
     #: Searches instead where no index is readable: a search without words misses names, paths and errors.
-    substitute: Fulltext | None = None
+    substitute: Stage | None = None
     #: Whether it does so only without a query vector, when no other leg can search.
     only_without_vector: bool = False
 
@@ -83,7 +83,7 @@ class Bm25(BaseStage, name="bm25", needs={"terms", "scope"}, gives={"rankings"})
         if self.index is None:
             raise Bm25UnavailableError
         view = self.index.view()
-        composer = Composer(view, self._question(state))
+        composer = Composer(view, question_of(state, self.config, self.text_search_config))
         if composer.strict is None:
             return (), Note("bm25_nothing", "The query has no searchable term.")
         # A search in the index cannot be interrupted; it takes milliseconds.
@@ -97,21 +97,26 @@ class Bm25(BaseStage, name="bm25", needs={"terms", "scope"}, gives={"rankings"})
         best = found[: self.config.depth]
         return tuple(Hit(it, score, ScoreType.BM25, signals={"bm25": score}) for it, score in best), note
 
-    def _question(self, state: SearchState) -> Question:
-        config, connections = self.config, [inclusion.connection for inclusion in state.scope.included]
-        return Question(
-            clauses=clauses_of(state.query),
-            connection_ids=state.scope.connection_ids,
-            languages=frozenset(it.language or self.text_search_config for it in connections),
-            frequencies={schema.folded(term.lexeme): term.document_frequency for term in state.terms.terms},
-            corpus_size=state.terms.corpus_size,
-            weights={
-                schema.BODY: config.weight_text,
-                schema.TITLE: config.weight_title,
-                schema.HEADING: config.weight_heading,
-                schema.QUESTIONS: config.weight_questions,
-                schema.PLAIN: config.weight_text,
-                schema.EXACT: config.weight_exact,
-            },
-            request_filter=state.filter,
-        )
+
+def question_of(state: SearchState, config: Bm25Config, text_search_config: str) -> Question:
+    """Return the query, its scope and the statistics of its terms for the BM25 index.
+
+    `text_search_config` is that of connections that name none.
+    """
+    connections = [inclusion.connection for inclusion in state.scope.included]
+    return Question(
+        clauses=clauses_of(state.query),
+        connection_ids=state.scope.connection_ids,
+        languages=frozenset(it.language or text_search_config for it in connections),
+        frequencies={schema.folded(term.lexeme): term.document_frequency for term in state.terms.terms},
+        corpus_size=state.terms.corpus_size,
+        weights={
+            schema.BODY: config.weight_text,
+            schema.TITLE: config.weight_title,
+            schema.HEADING: config.weight_heading,
+            schema.QUESTIONS: config.weight_questions,
+            schema.PLAIN: config.weight_text,
+            schema.EXACT: config.weight_exact,
+        },
+        request_filter=state.filter,
+    )

@@ -1,4 +1,4 @@
-"""Settings of the full-text leg."""
+"""The full-text leg."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,16 +8,24 @@ from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly, fraction, switch, tunable
 from retrieval.engine.types import Ranking
-from retrieval.errors import SearchTimeoutError
+from retrieval.errors import Bm25UnavailableError, SearchTimeoutError
 from retrieval.index import store
+from retrieval.index.bm25.question import Composer
+from retrieval.index.bm25.reader import Reader
+from retrieval.index.bm25.search import fulltext_by_index
 from retrieval.index.lexemes import any_of, rarest
+from retrieval.stages.analyze import languages_of
+from retrieval.stages.bm25 import Bm25Config, question_of
 
+BY_INDEX: Final = "fulltext_index"
+_FEW_CHUNKS: Final = 2_500  #: PostgreSQL alone searches scopes with fewer: it is as fast there.
+_AS_BM25: Final = Bm25Config()  #: How candidates are weighed.
 _TOO_COMMON: Final = 10  #: A phrase whose words match more than this many times the cap is not tried on all chunks.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FulltextConfig(Tunables, label="Full-text search"):
-    """Settings of the full-text leg."""
+    """The full-text leg."""
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.")
     relax_below: int = costly(
@@ -25,21 +33,21 @@ class FulltextConfig(Tunables, label="Full-text search"):
         low=1,
         high=1000,
         unit="hits",
-        help="If fewer chunks match all terms, chunks that match any rare term are added.",
+        help="Where PostgreSQL searches alone: if fewer chunks match all terms, chunks with any rare term are added.",
     )
     relax_cap: int = costly(
         5000,
         low=100,
         high=1_000_000,
         unit="chunks",
-        help="Maximum total document frequency of the rare terms that are matched. Limits the time.",
+        help="Where PostgreSQL searches alone: maximum total document frequency of the rare terms that are matched.",
     )
     max_matches: int = costly(
         10_000,
         low=1,
         high=1_000_000,
         unit="chunks",
-        help="Matches that are scored. If a query matches more, only a part is ranked. Limits the time.",
+        help="Where PostgreSQL searches alone: maximum number of matches that are scored; of more, a part is ranked.",
     )
     weight_title: float = fraction(1.0, help="Weight of a term in the title.")
     weight_heading: float = fraction(0.7, help="Weight of a term in the heading path.")
@@ -63,14 +71,18 @@ class FulltextConfig(Tunables, label="Full-text search"):
 
 @dataclass(frozen=True, slots=True)
 class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"rankings"}):
-    """Find the chunks in scope that match the query's terms: all of them first, then any of the rare ones.
+    """Find the chunks in scope that match the query's terms best.
 
-    All terms of a natural-language question match almost nothing and any of them almost everything, so the second
-    attempt uses the rarest terms whose summed document frequency stays under a cap. Neither scores more than
-    `max_matches` chunks; of more matches a part is ranked.
+    In large scopes the BM25 index gives candidates, which PostgreSQL scores. Without it, with quotes, minus or OR, or
+    with a filter, PostgreSQL searches alone: for all terms first, then for any of the rare ones. All terms of a
+    natural-language question match almost nothing and any of them almost everything, so the second attempt uses the
+    rarest terms whose summed document frequency stays under a cap. Neither scores more than `max_matches` chunks; of
+    more matches a part is ranked.
     """
 
     config: FulltextConfig
+    index: Reader | None = None  #: The BM25 index, which gives candidates; None searches in PostgreSQL alone.
+    text_search_config: str = ""  #: Text search configuration of connections that name none.
 
     about: ClassVar[About] = About(
         "full text",
@@ -88,12 +100,12 @@ class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"ran
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with this leg's ranking; empty with a note on a timeout."""
         try:
-            ranking, notes = self._search(state)
+            ranking, notes = self._by_index(state) or self._in_postgresql(state)
         except SearchTimeoutError:
             ranking, notes = (), (Note("fulltext_timeout", "The full-text leg timed out.", degraded=True),)
         return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, *notes))
 
-    def _search(self, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
+    def _in_postgresql(self, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
         query = state.terms
         if not query.all_terms:
             return (), (Note("fulltext_nothing", "The query has no searchable term."),)
@@ -114,6 +126,31 @@ class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"ran
         text = f"Fewer than {self.config.relax_below} chunks match every term; searched for any of: {words}."
         ranking, capped = self._attempt(any_of(rare), sum(term.document_frequency for term in rare), state)
         return ranking, (Note("fulltext_relaxed", text), *capped)
+
+    def _by_index(self, state: SearchState) -> tuple[Ranking, tuple[Note, ...]] | None:
+        """Return None where the index cannot be used: it is not there or behind, or stems otherwise than full text."""
+        size, demands = state.terms.corpus_size, state.terms.has_operators or self.config.cover_density or state.filter
+        if self.index is None or size < _FEW_CHUNKS or demands:
+            return None
+        try:
+            view = self.index.view()
+            if languages_of(state.scope, self.text_search_config) != [view.language]:
+                return None
+            query = Composer(view, question_of(state, _AS_BM25, self.text_search_config)).strict
+            if query is None:
+                return None
+            ranking = fulltext_by_index(
+                query,
+                view=view,
+                terms=state.terms.terms,
+                scope=state.scope,
+                search=self.config.text_search,
+                depth=self.config.depth,
+                timeout_seconds=state.deadline.leg_seconds,
+            )
+        except Bm25UnavailableError:
+            return None
+        return ranking, (Note(BY_INDEX, f"Scored the best candidates of the BM25 index, {size} chunks in scope."),)
 
     def _attempt(self, match: str, at_most: int, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
         if not at_most:

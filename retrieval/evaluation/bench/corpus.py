@@ -129,10 +129,10 @@ def build_scan_index(plan: Plan, progress: Progress) -> Mapping[str, float]:
     return seconds
 
 
-def update_read_models(progress: Progress, *, with_text: bool) -> Mapping[str, float]:
-    """Update the vector files and, `with_text`, the BM25 index; return the seconds by step."""
+def update_read_models(progress: Progress) -> Mapping[str, float]:
+    """Update the vector files and the BM25 index; return the seconds by step."""
     seconds: dict[str, float] = {}
-    for name, it in ({"vectors": vectors} | ({"bm25": bm25} if with_text else {})).items():
+    for name, it in {"vectors": vectors, "bm25": bm25}.items():
         with _timed(seconds, name):
             it.follower().follow(lambda chunks, name=name: progress(name, chunks, chunks))
     return seconds

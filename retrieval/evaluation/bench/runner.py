@@ -182,9 +182,7 @@ def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, fl
         scratch.remember(seconds)
     else:
         seconds = {**scratch.reused, **build_scan_index(plan, progress)}
-    preset = preset_named(plan.preset)
-    legs = preset.build(preset.defaults, runtime.resources(KnownQueries({}))).legs
-    return {**seconds, **update_read_models(progress, with_text="bm25" in legs)}
+    return {**seconds, **update_read_models(progress)}
 
 
 @contextmanager

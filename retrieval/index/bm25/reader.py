@@ -26,6 +26,7 @@ class View:
 
     searcher: Searcher
     language: str
+    database: str  #: The history of the database that it was made from.
     position: int  #: Transactions up to this one are in it.
     entries: int  #: Entries as tantivy counts them for its idf, including deleted entries before their merge.
 
@@ -132,6 +133,6 @@ def _view(index: Index, about: About) -> View:
     while parts:
         part = parts.pop()
         if part["description"] == _ENTRIES:
-            return View(searcher, about["language"], int(position or 0), int(part["value"]))
+            return View(searcher, about["language"], about["database"], int(position or 0), int(part["value"]))
         parts += part.get("details") or []
     raise KeyError(_ENTRIES)

@@ -4,24 +4,19 @@ The files know neither access nor the latest changes. The candidates' vectors ar
 with those of documents that changed since the files were written. What is returned is as if it had compared all there.
 """
 
-from functools import cache
 from typing import Final
-
-from django.db import connection
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import Ranking, ScoreType, Vector
 from retrieval.errors import VectorFilesUnavailableError
 from retrieval.index import outbox
-from retrieval.index.reading import fetch, read
+from retrieval.index.reading import read
 from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex, ranking, vector_parameters
 from retrieval.index.vectors.reader import View
 
-_CHANGED: Final = prepared("dense_changed")
 _RESCORED: Final = prepared("dense_rescored")
 _MIN_CANDIDATES: Final = 200  #: Candidates whose whole vectors are compared, at least; and twice the hits wanted.
-_MAX_CHANGED: Final = 200  #: Changes that the files may lack.
 
 
 def dense_files(
@@ -32,11 +27,10 @@ def dense_files(
     Raises VectorFilesUnavailableError for files of another index or database, or too far behind, and
     SearchTimeoutError.
     """
-    if (view.about["index"], view.about["database"]) != (index.id, _history(str(connection.settings_dict["NAME"]))):
+    if (view.about["index"], view.about["database"]) != (index.id, outbox.known_history()):
         raise VectorFilesUnavailableError
-    of_scope = {"position": view.position, "max_changed": _MAX_CHANGED, "scope": scope.connection_ids}
-    ((changed, lacks),) = fetch(_CHANGED, of_scope, timeout_seconds=timeout_seconds)[1]
-    if lacks or len(changed) > _MAX_CHANGED:
+    changed = outbox.changed_in_scope(view.position, scope=scope, timeout_seconds=timeout_seconds)
+    if changed is None:
         raise VectorFilesUnavailableError
     candidates = view.nearest(vector, scope.connection_ids, max(_MIN_CANDIDATES, 2 * depth))
     parameters = vector_parameters(vector, scope, index, depth) | {
@@ -48,9 +42,3 @@ def dense_files(
     if len(hits) < min(depth, view.count(scope.connection_ids)):
         raise VectorFilesUnavailableError
     return hits
-
-
-@cache
-def _history(database: str) -> str:  # noqa: ARG001 -- the key of the cache
-    """Return what tells the database from others, which never changes: read once by a process."""
-    return outbox.history()

@@ -32,7 +32,10 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
             Analyze(resources.text_search_config),
             Embed(resources.encoder, resources.query_cache, calls=resources.calls),
             Legs(
-                (Dense(config.dense, resources.index, files=resources.vectors), Fulltext(config.fulltext)),
+                (
+                    Dense(config.dense, resources.index, files=resources.vectors),
+                    Fulltext(config.fulltext, resources.bm25, resources.text_search_config),
+                ),
                 resources.executor,
             ),
             Fuse(config.fusion),

@@ -34,7 +34,10 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
                 resources.encoder, resources.query_cache, reading_ahead(reranker, resources.executor), resources.calls
             ),
             Legs(
-                (Dense(config.dense, resources.index, files=resources.vectors), Fulltext(config.fulltext)),
+                (
+                    Dense(config.dense, resources.index, files=resources.vectors),
+                    Fulltext(config.fulltext, resources.bm25, resources.text_search_config),
+                ),
                 resources.executor,
             ),
             Fuse(config.fusion),

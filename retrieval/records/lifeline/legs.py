@@ -13,6 +13,7 @@ from retrieval.presets.preset import PresetConfig
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_most
 from retrieval.records.lifeline.types import Evidence, Step, StepState
 from retrieval.stages.dense import FILES
+from retrieval.stages.fulltext import BY_INDEX
 
 _MAX_WORDS: Final = 5  #: Words that a sentence lists; of more it says how many.
 _FIELDS: Final[Mapping[str, str]] = {"A": "title", "B": "heading"}
@@ -77,8 +78,10 @@ def leg_step(look: Look, *, found_elsewhere: bool) -> Step:
 
 def asked_for(state: SearchState, config: PresetConfig) -> str:
     """Return the final tsquery of the full-text leg; empty without one."""
-    relaxed = any(note.code == _RELAXED for span in state.trace for note in span.notes)
-    return any_of(_searched(state, config)) if relaxed else state.terms.all_terms
+    codes = {note.code for span in state.trace for note in span.notes}
+    if BY_INDEX in codes:
+        return any_of(state.terms.terms)
+    return any_of(_searched(state, config)) if _RELAXED in codes else state.terms.all_terms
 
 
 def _searched(state: SearchState, config: PresetConfig) -> tuple[Term, ...]:
@@ -167,7 +170,9 @@ def _in_part(look: Look, hit: Hit) -> tuple[str, str]:
     if look.has_note("fulltext_capped"):
         remedy = at_least(look.config, "fulltext.max_matches", place.among, "would have scored every match")
         return f"{where}; only some of the matches were scored", remedy
-    return where, at_least(look.config, "fulltext.depth", place.rank, "would have included it") * (place.rank > depth)
+    if place.rank > depth:
+        return where, at_least(look.config, "fulltext.depth", place.rank, "would have included it")
+    return f"{where}; not among the candidates of the BM25 index" if look.has_note(BY_INDEX) else where, ""
 
 
 def _unmatched(look: Look, hit: Hit) -> tuple[str, str]:

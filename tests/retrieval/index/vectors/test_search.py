@@ -15,8 +15,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import ChunkId
-from retrieval.index import active, store
-from retrieval.index.vectors import search as vectors_search
+from retrieval.index import active, outbox, store
 from retrieval.index.vectors.follower import follower
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, EmbeddingIndex, ReadModel
@@ -124,7 +123,7 @@ def test_files_that_are_too_far_behind_are_left_alone(world, files, monkeypatch)
     sync_connection(world.runbooks)
     assert search(world, files, "bob")[0] == "dense_files"
     with monkeypatch.context() as patch:
-        patch.setattr(vectors_search, "_MAX_CHANGED", 1)
+        patch.setattr(outbox, "MAX_CHANGED", 1)
         assert search(world, files, "bob")[0] == "dense_exact"
     ReadModel.objects.update_or_create(name="outbox", defaults={"transaction_id": files.reader.view().position + 1})
     assert search(world, files, "bob")[0] == "dense_exact"
@@ -134,7 +133,7 @@ def test_what_changed_elsewhere_makes_no_scope_late(world, files, monkeypatch):
     (world.root / "ledger" / "a.md").write_text("# Lamp\n\nA lamp burns.\n")
     (world.root / "ledger" / "b.md").write_text("# Wind\n\nThe wind blows.\n")
     sync_connection(world.ledger)
-    monkeypatch.setattr(vectors_search, "_MAX_CHANGED", 1)
+    monkeypatch.setattr(outbox, "MAX_CHANGED", 1)
     assert search(world, files, "bob")[0] == "dense_files"
     assert search(world, files, "alice")[0] == "dense_exact"
 
