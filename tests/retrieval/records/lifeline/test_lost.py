@@ -5,8 +5,10 @@ import re
 import pytest
 
 from retrieval.engine.types import ScoreType
+from retrieval.index.bm25.follower import follower
 from retrieval.models import Chunk, TermFrequency
 from retrieval.records.lifeline.types import StepState
+from retrieval.stages import fulltext
 from tests.retrieval.records.lifeline.conftest import put
 
 _REMEDY = re.compile(r"An? (\w+\.\w+) of at (?:least|most) ([\d,.]*\d)")
@@ -22,6 +24,14 @@ class Rated:
     def score(self, _query, texts, *, timeout_seconds):
         assert timeout_seconds > 0
         return [min(1.0, len(text) / 1000) for text in texts]
+
+
+@pytest.fixture
+def bm25(transactional_db, shelf, settings, monkeypatch):
+    """The BM25 index of the shelf, from which full text takes its candidates."""
+    settings.CORECUBE_BM25 = True
+    monkeypatch.setattr(fulltext, "_FEW_CHUNKS", 0)
+    follower().rebuild()
 
 
 @pytest.fixture
@@ -99,6 +109,13 @@ def test_beyond_the_window_of_the_full_text_leg(shelf, trial):
     before, after = trial("valve", shelf["Ordering spares"], overrides={"fulltext.depth": 1}, mode="fulltext")
     assert_lost_then_through(before, after, "fulltext")
     assert re.match(r"full-text rank [2-5] of 5, score 0\.\d{3}, window 1$", before.lost_at.fact)
+
+
+@pytest.mark.usefixtures("bm25")
+def test_outside_the_window_of_candidates_from_the_bm25_index(shelf, trial):
+    before, after = trial("valve", shelf["Ordering spares"], overrides={"fulltext.depth": 1}, mode="fulltext")
+    assert_lost_then_through(before, after, "fulltext")
+    assert before.lost_at.fact.endswith("window 1")
 
 
 def test_without_any_term_of_the_query(shelf, trial):
