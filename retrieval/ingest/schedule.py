@@ -18,7 +18,7 @@ from retrieval.ingest.prepared_document import fingerprint
 from retrieval.ingest.run import limits_of, text_search_config_of
 from retrieval.models import Sync, SyncItem
 
-_JITTER: Final = 0.1  #: Share of the interval by which a start moves, so that connections do not all start together.
+_JITTER: Final = 0.1  #: Share of the interval by which a start is earlier, so that connections do not start together.
 _WAKE_SECONDS: Final = 20
 
 
@@ -44,8 +44,8 @@ def queue_due(draw: Callable[[], float] = random.random) -> list[Sync]:
 
 
 def next_start(now: datetime, every_minutes: int, draw: Callable[[], float] = random.random) -> datetime:
-    """Return the time one interval after `now`, up to a tenth of it earlier or later; `draw` gives 0 to 1."""
-    return now + timedelta(minutes=every_minutes) * (1 - _JITTER + 2 * _JITTER * draw())
+    """Return the time one interval after `now`, up to a tenth of it earlier; `draw` gives 0 to 1."""
+    return now + timedelta(minutes=every_minutes) * (1 - _JITTER * draw())
 
 
 def changes_since(connection: Connection) -> datetime | None:

@@ -14,8 +14,12 @@ from corecube.errors import InvalidRequestError
 from corecube.models import Compartment, Connection, PushedItem, User
 from corecube.sanitise import storable
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.containers import COMPOUND_START, ZIP_START
+from retrieval.ingest.parse.formats import format_of
 from retrieval.ingest.push import delete_pushed, push_document
 from retrieval.models import Conversation, Document, SyncProblem
+from retrieval.text.document import RawDocument
 
 MAX_FILES: Final = 10
 MAX_BYTES: Final = 20 * 2**20
@@ -41,8 +45,8 @@ class AttachedFile:
 def attach(conversation: Conversation, name: str, content: bytes) -> None:
     """Attach a file in place of an earlier one with this name; small texts can be searched at once.
 
-    Raises InvalidRequestError for an empty or too large file, too many files, or a name without text; ItemError for a
-    file that cannot be read.
+    Raises InvalidRequestError for an empty or too large file, one of an unsupported type, too many files, or a name
+    without text; ItemError for a file that cannot be read.
     """
     name = PurePosixPath(storable(name).replace("\\", "/")).name.strip()[:_MAX_NAME]
     if not name.isprintable() or not name:
@@ -51,12 +55,23 @@ def attach(conversation: Conversation, name: str, content: bytes) -> None:
         raise InvalidRequestError(f"{name} is empty.")
     if len(content) > MAX_BYTES:
         raise InvalidRequestError(f"{name} is larger than {MAX_BYTES // 2**20} MB.")
+    _require_supported(RawDocument(name, content))
     connection = _connection_of(conversation)
     others = PushedItem.objects.filter(connection=connection).exclude(external_id=name)
     if others.count() >= MAX_FILES:
         raise InvalidRequestError(f"A conversation has at most {MAX_FILES} files.")
     pushed = Pushed(external_id=name, name=name, content=content, modified_at=timezone.now(), facts={"title": name})
     push_document(connection, pushed, actor=conversation.user)
+
+
+def _require_supported(raw: RawDocument) -> None:
+    """Raise InvalidRequestError for an unsupported type; the parts of archives are only looked at by the parser."""
+    if raw.content.startswith((ZIP_START, COMPOUND_START)):
+        return
+    try:
+        format_of(raw)
+    except IngestError as error:
+        raise InvalidRequestError(f"{raw.name}: {error}") from error
 
 
 def detach(conversation: Conversation, name: str) -> bool:

@@ -146,6 +146,8 @@ def test_all_files_of_a_user_are_in_one_private_compartment(world, conversation)
         ("a.md", b"x" * (MAX_BYTES + 1), "larger than 20 MB"),
         ("", b"x", "no valid name"),
         ("a\nb.md", b"x", "no valid name"),
+        ("a.exe", b"MZ\0\0", "a.exe: This is a program"),
+        ("a.png", b"\x89PNG\r\n\0", "a.png: This is an image"),
     ],
 )
 def test_a_file_that_cannot_be_taken_is_refused_and_leaves_nothing(world, name, content, problem):
