@@ -21,6 +21,7 @@ from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.encoders.vector_cache import SentenceEncoder
+from retrieval.engine.state import Query
 from retrieval.engine.types import RunCosines, Verdict
 from retrieval.errors import AnswerFormatError, SearchTimeoutError
 from retrieval.llm.model_provider import ModelProvider
@@ -39,6 +40,7 @@ DOUBTFUL: Final = "doubtful"  #: About the question only: does not count as degr
 CONFLICTING: Final = "conflicting"  #: The passages contradict each other: the answer may tell only one side.
 OVERLOOKED: Final = "overlooked"  #: A refusal although the passages probably answer the question.
 UNKNOWN_LANGUAGE: Final = "unknown_language"
+CUT: Final = "question_cut"
 _READ_SECONDS: Final = 1.0  #: Time limit for reading the sentences' vectors.
 _ANY: Final = "simple"  #: The text search configuration without stemming, which suits every language.
 
@@ -105,13 +107,14 @@ def prepare(
     can_be_written = bool(outcome.passages) and not outcome.asks_nothing
     names_settings, model = principal.is_admin, resources.encoder.name
     unknown = None if outcome.asks_nothing else language_notice(asked, model, read, names_settings=names_settings)
+    unread = _cut_notice(outcome.state.query)
     return Answering(
         outcome=outcome,
         principal=principal,
         # Without passages a language model could only guess.
         route=Route(
             route.providers if can_be_written else route.providers[-1:],
-            (*(route.notices if can_be_written else ()), *filter(None, [unknown])),
+            (*(route.notices if can_be_written else ()), *filter(None, [unknown, unread])),
         ),
         encoder=resources.encoder,
         sentences=resources.sentence_encoder,
@@ -120,6 +123,13 @@ def prepare(
         history=history,
         options=options,
     )
+
+
+def _cut_notice(query: Query) -> Notice | None:
+    """Return a notice if retrieval does not read all of a query."""
+    read, sent = len(query.retrieval_text), len(query.text)
+    text = f"Only the first {read:,} of {sent:,} characters of the question were searched."
+    return Notice(CUT, text) if read < sent else None
 
 
 def run_cosines(outcome: SearchOutcome, resources: Resources) -> RunCosines:

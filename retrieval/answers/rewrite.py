@@ -1,4 +1,7 @@
-"""Rewrite follow-up questions to standalone questions by rules: words of earlier questions are added. Pure."""
+"""Rewrite questions to what is searched for, by rules. Pure.
+
+Follow-up questions become standalone questions: words of earlier ones are added. Of a long text its questions are left.
+"""
 
 import itertools
 import re
@@ -19,8 +22,11 @@ _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _DIGITS: Final = re.compile(r"\d+")
 _SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')  #: Search syntax; a question with it is not rewritten.
 _ENOUGH_WORDS: Final = 6  #: A question with a pronoun and this many content words is searchable without a rewrite.
+_ENOUGH_CONTINUED: Final = 3  #: The same for one that only begins like a continuation, as with "and".
 _MAX_ELLIPTICAL_WORDS: Final = 1  #: Maximum number of content words of an elliptical question.
 _MAX_CARRIED: Final = 10
+_MAX_SEARCHED: Final = 500  #: Characters of a query that presets search by default.
+_BETWEEN_SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _MAX_TITLE_WORDS: Final = 6
 _SHARED: Final = 3  #: A title is on topic if the questions contain one of this many of its words.
 _STEM_CHARACTERS: Final = 5
@@ -107,8 +113,9 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
 
     The added words come from the last question, then from the last standalone question, then from the titles cited
     last. Words that were only added to the last question are not added again, so that they do not accumulate. A
-    standalone question is not changed.
+    standalone question is not changed, unless it is a longer text than retrieval reads: then its questions are left.
     """
+    text = _questions_of(question) if len(question) > _MAX_SEARCHED else question
     context: _Context | None = None
     for said in before:
         own = _content_words(said.question)
@@ -118,10 +125,26 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
         else:
             kept = _not_replaced(context.topic, own)
             context = _Context(own, (*own, *kept) if _replaces(said.question) else context.topic, titles)
-    is_follow_up = context is not None and depends(question)
-    carried = _carried(question, context) if context is not None and is_follow_up else ()
-    searched = f"{question.rstrip()} ({' '.join(carried)})" if carried else question
+    is_follow_up = context is not None and depends(text)
+    carried = _carried(text, context) if context is not None and is_follow_up else ()
+    searched = f"{text.rstrip()} ({' '.join(carried)})" if carried else text
     return Rewriting(question, searched, carried, is_follow_up)
+
+
+def _questions_of(text: str) -> str:
+    """Return the last questions of a text that can be searched, each with the sentence that it depends on.
+
+    Returns the text unchanged if it has none.
+    """
+    sentences = [it.strip() for it in _BETWEEN_SENTENCES.split(text)]
+    kept: list[str] = []
+    for before, sentence in reversed([*itertools.pairwise(["", *sentences])]):
+        needed = [before, sentence] if before and depends(sentence) else [sentence]
+        if sentence.endswith("?"):
+            if len(" ".join([*needed, *kept])) > _MAX_SEARCHED:
+                break
+            kept = [*needed, *kept]
+    return " ".join(kept) or text
 
 
 def depends(question: str) -> bool:
@@ -130,8 +153,10 @@ def depends(question: str) -> bool:
         return False
     found = _words(question)
     own = _content_words(question)
-    if _continues(found) or _has_open_pronoun(found):
+    if _has_open_pronoun(found):
         return len(own) < _ENOUGH_WORDS
+    if _continues(found):
+        return len(own) < _ENOUGH_CONTINUED
     # Too little content: "Since when?", "Who signs?", "What is the deadline?". A verb with an object ("drain the
     # queue") is enough, and so is a subject ("what does ammonia do").
     is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in QUESTION)

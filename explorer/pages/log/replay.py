@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import CoreCubeError
-from corecube.models import User
+from corecube.models import Connection, User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.preset_numbers import change_rows, version_label
@@ -98,6 +98,8 @@ def _left_out(record: SearchRecord) -> Iterator[str]:
         yield "It ignores its document filters."
     if record.trace.get("is_draft"):
         yield "It ignores its draft: the live version is used."
+    if Connection.objects.filter(pk__in=record.connection_ids, is_attached=True).exists():
+        yield "It does not search files attached to a chat."
     if record.top_k != _EXPLORER_TOP_K:
         yield f"The Explorer shows {_EXPLORER_TOP_K} hits; this search returned up to {record.top_k}."
 

@@ -12,7 +12,8 @@ from retrieval.ranking.quotes.ranker import Scored
 from retrieval.text.units import UnitKind
 
 _REPEATED: Final = 1.5  #: Deduction, in log-odds, for a repetition that holds nothing of what is new in the question.
-_MOSTLY: Final = 0.8
+_MOSTLY: Final = 0.8  #: What repeats more than this is mostly a repetition.
+_MOST: Final = 0.5  #: What holds more than this of the question's own terms holds most of them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,16 @@ class FollowUp:
         return tuple(one for candidate in found for one in self._narrowed(candidate))
 
     def ranked(self, found: Sequence[Scored]) -> list[Scored]:
-        """Return candidates again, best first; what mostly repeats the answer before only if it is still the best."""
+        """Return candidates again, best first, without those that mostly repeat the answer before.
+
+        One that is still the best stays, unless another candidate is about what is new in the question.
+        """
         repetitions = [self._repetition(it.candidate) for it in found]
         scored = [replace(it, score=it.score - _REPEATED * by) for it, by in zip(found, repetitions, strict=True)]
         ordered = sorted(zip(scored, repetitions, strict=True), key=lambda pair: -pair[0].score)
-        return [it for place, (it, repetition) in enumerate(ordered) if place == 0 or repetition <= _MOSTLY]
+        is_answered = any(self._is_about_new(it.candidate) for it in found)
+        first = 0 if is_answered else 1
+        return [it for place, (it, repetition) in enumerate(ordered) if place < first or repetition <= _MOSTLY]
 
     def _narrowed(self, candidate: Candidate) -> Iterator[Candidate]:
         rows = []
@@ -53,11 +59,19 @@ class FollowUp:
 
     def _repetition(self, candidate: Candidate) -> float:
         """Return how far a candidate only repeats, 0 to 1: less the more it holds of what is new in the question."""
-        total = sum(term.idf for term in self.own.terms)
-        if not self._is_quoted(candidate) or not (total or self.forms):
+        if not self._is_quoted(candidate) or not (self.own.terms or self.forms):
             return 0.0
-        share = self.own.weight(self.own.found(candidate.text)) / total if total else 0.0
-        return 1 - max(share, float(any(holds(form, candidate.text, self.language) for form in self.forms)))
+        return 1 - max(self._new(candidate), any(holds(form, candidate.text, self.language) for form in self.forms))
+
+    def _is_about_new(self, candidate: Candidate) -> bool:
+        """Return whether an unquoted candidate holds most of the question's own terms, and more than one."""
+        is_most = self._new(candidate) > _MOST and len(self.own.found(candidate.text)) > 1
+        return is_most and not self._is_quoted(candidate)
+
+    def _new(self, candidate: Candidate) -> float:
+        """Return how much of the question's own terms a candidate holds, 0 to 1 by their idf."""
+        total = sum(term.idf for term in self.own.terms)
+        return self.own.weight(self.own.found(candidate.text)) / total if total else 0.0
 
     def _is_quoted(self, candidate: Candidate) -> bool:
         return all(_normalised(unit.text) in self.quoted for unit in candidate.quoted)

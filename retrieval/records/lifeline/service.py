@@ -107,9 +107,11 @@ def _outside(found: _Found, outcome: SearchOutcome, reader: Reader) -> Lifeline:
     opened = _opened_by(found.exclusion) if found.exclusion and reader.is_admin else ""
     shut = Step(ACCESS, StepState.DROPPED, "outside the user's access", opened)
     kept: tuple[Step, ...] = (shut, *not_reached([SCOPE]))
-    if is_left_out:
-        remedy = f"Including {found.source} again brings it back."
-        kept = (_allowed(found.inclusion), Step(SCOPE, StepState.DROPPED, "excluded by this search's filters", remedy))
+    if found.inclusion is not None:
+        why, remedy = "excluded by this search's filters", f"Including {found.source} again brings it back."
+        if found.inclusion.connection.is_attached:
+            why, remedy = "attached to a conversation, and searched only in it", ""
+        kept = (_allowed(found.inclusion), Step(SCOPE, StepState.DROPPED, why, remedy))
     is_readable = found.document.connection_id in reader.readable
     return Lifeline(
         document_id=found.document.pk,

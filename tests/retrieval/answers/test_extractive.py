@@ -302,6 +302,17 @@ def test_a_follow_up_quotes_what_is_new_instead_of_the_answer_before_it(passage,
     assert "10,000" not in text
 
 
+def test_a_follow_up_about_something_else_leaves_out_the_answer_before_it(passage, terms):
+    passages = (passage(1, "A day ticket for parking costs 12 francs."), passage(2, "Call 4711 for punctures."))
+    found = terms(ticket=6.0, park=6.0, call=1.0, punctur=1.0)
+    before, text = followed_up(
+        "What does a day ticket for parking cost?", "And whom do I call for punctures?", passages, found
+    )
+    assert "12 francs" in before
+    assert "> Call 4711 for punctures. [2]" in text
+    assert "12 francs" not in text
+
+
 def test_of_a_quoted_table_a_follow_up_gets_the_row_it_asks_for(passage, terms):
     found = terms(order=2.0, lead=2.0, director=1.0)
     before, text = followed_up("What may a lead order?", "And a director?", (passage(1, LIMITS),), found)

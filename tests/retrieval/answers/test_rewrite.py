@@ -58,6 +58,9 @@ def test_a_follow_up_takes_over_what_it_leaves_out(question, before, searched):
         "What does zorblax need?",
         "What is a reefer?",
         "Does anybody make use of the warmth that the plant gives off?",
+        # As is one that only begins like a continuation.
+        "And what is the price of the coffee beans?",
+        "And on which port does Plover listen?",
     ],
 )
 def test_a_question_that_stands_alone_stays_as_it_is(question):
@@ -102,7 +105,38 @@ def test_a_title_about_something_else_is_not_carried():
     assert "Docks" not in stand_alone("Who stands in for him?", [said]).searched
 
 
-@given(st.text(), st.lists(st.builds(Said, st.text(), st.lists(st.text()).map(tuple)), max_size=3))
+LONG = " ".join(["The workshop moved to the second floor in spring."] * 12)
+
+
+@pytest.mark.parametrize(
+    ("question", "searched"),
+    [
+        (f"{LONG} How much is the day ticket?", "How much is the day ticket?"),
+        # The last ones, in their order.
+        (f"Who signs the lease? {LONG}\nWho owns Berth? Thanks!", "Who signs the lease? Who owns Berth?"),
+        # With the sentence that it depends on.
+        (
+            f"{LONG} The kettle has a filter. How often is it changed?",
+            "The kettle has a filter. How often is it changed?",
+        ),
+        (f"{LONG} Version 2.1 came out. What is new in 2.1?", "What is new in 2.1?"),
+        # Without a question it is searched from the start.
+        (LONG, LONG),
+        (f"{'x' * 600}?", f"{'x' * 600}?"),
+    ],
+)
+def test_of_a_long_text_its_questions_are_searched(question, searched):
+    rewriting = stand_alone(question, [])
+    assert (rewriting.asked, rewriting.searched) == (question, searched)
+    assert not rewriting.is_follow_up
+
+
+def test_the_question_of_a_long_text_may_be_a_follow_up():
+    searched = stand_alone(f"Who approves it? {LONG}", [LIMIT]).searched
+    assert searched == "Who approves it? (credit limit Marrowfield Foods control)"
+
+
+@given(st.text(max_size=400), st.lists(st.builds(Said, st.text(), st.lists(st.text()).map(tuple)), max_size=3))
 def test_whatever_was_said_the_question_comes_first_and_grows_by_little(question, before):
     rewriting = stand_alone(question, before)
     assert rewriting.searched.startswith(question.rstrip())

@@ -6,6 +6,7 @@ from corecube.access import ScopeRequest, scope_for
 from corecube.connectors.types import ItemError
 from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent, Compartment, Connection, PushedItem
+from explorer.pages.log.replay import replay
 from retrieval.answers.conversations.asking import ask, start
 from retrieval.answers.conversations.files import MAX_BYTES, MAX_FILES, attach, detach, files_of
 from retrieval.answers.conversations.reading import exchange_of
@@ -13,6 +14,7 @@ from retrieval.answers.conversations.shelf import delete_all, forget_old_convers
 from retrieval.answers.conversations.writing import begin, claimed, finished
 from retrieval.ingest.services import queue_sync
 from retrieval.models import Chunk, Conversation, Document, Message
+from retrieval.records.lifeline.service import Reader, follow
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
@@ -58,6 +60,16 @@ def test_no_other_search_of_its_user_finds_it_and_no_other_user(world, conversat
     # Its user opens it like any document.
     assert scope_for(world.principal("bob")).allows(conversation.files_id)
     assert len(found(world.principal("bob"), narrowing=ScopeRequest(include=(conversation.files.slug,)))) == 1
+
+
+def test_the_explorer_says_that_it_does_not_search_it(world, conversation, answered):
+    record = answered(conversation, QUESTION).record
+    assert "It does not search files attached to a chat." in replay(record, world.bob).leaves_out
+    document = Document.objects.get(connection=conversation.files)
+    scope = scope_for(world.principal("bob"))
+    outcome = search(SearchRequest(text=QUESTION), principal=world.principal("bob"))
+    lost = follow(document.pk, outcome, Reader(scope, frozenset(scope.connection_ids))).lost_at
+    assert (lost.fact, lost.remedy) == ("attached to a conversation, and searched only in it", "")
 
 
 def test_no_list_shows_it(world, conversation, client):

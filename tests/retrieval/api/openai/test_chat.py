@@ -1,5 +1,7 @@
 """POST /v1/chat/completions and GET /v1/models, without a stream."""
 
+import re
+
 import pytest
 
 from corecube.models import ApiKey
@@ -70,6 +72,16 @@ def test_a_question_in_a_language_that_full_text_search_does_not_read_says_so(wo
         assert [notice["code"] for notice in own["notices"]] == ["unknown_language"]
         assert ("CORECUBE_TEXT_SEARCH_CONFIG" in own["notices"][0]["text"]) == is_admin
         assert own["degraded"] == []
+
+
+def test_a_text_that_is_too_long_to_search_says_so_and_its_question_is_searched(world, ask):
+    text = "Our move to the second floor was a success. " * 20
+    cut = ask(text, world.key("bob")).json()["corecube"]["notices"]
+    assert [notice["code"] for notice in cut] == ["question_cut"]
+    assert re.fullmatch(r"Only the first \d{3} of 879 characters of the question were searched\.", cut[0]["text"])
+    asked = ask(f"{text}How do we roll back staging?", world.key("bob")).json()["corecube"]
+    assert asked["notices"] == []
+    assert SearchRecord.objects.get(pk=asked["trace_id"]).query == "How do we roll back staging?"
 
 
 def test_an_explanation_is_what_search_would_have_answered(world, ask):
