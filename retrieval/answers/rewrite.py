@@ -138,12 +138,12 @@ def _questions_of(text: str) -> str:
     """
     sentences = [it.strip() for it in _BETWEEN_SENTENCES.split(text)]
     kept: list[str] = []
-    for before, sentence in reversed([*itertools.pairwise(["", *sentences])]):
-        needed = [before, sentence] if before and depends(sentence) else [sentence]
-        if sentence.endswith("?"):
-            if len(" ".join([*needed, *kept])) > _MAX_SEARCHED:
-                break
-            kept = [*needed, *kept]
+    questions = [it for it in itertools.pairwise(["", *sentences]) if it[1].endswith("?")]
+    for before, question in reversed(questions):
+        needed = [before, question] if before and depends(question) else [question]
+        if len(" ".join([*needed, *kept])) > _MAX_SEARCHED:
+            break
+        kept = [*needed, *kept]
     return " ".join(kept) or text
 
 

@@ -13,7 +13,7 @@ from retrieval.text.units import UnitKind
 
 _REPEATED: Final = 1.5  #: Deduction, in log-odds, for a repetition that holds nothing of what is new in the question.
 _MOSTLY: Final = 0.8  #: What repeats more than this is mostly a repetition.
-_MOST: Final = 0.5  #: What holds more than this of the question's own terms holds most of them.
+_ABOUT_NEW: Final = 0.5  #: What holds more than this share of the question's own terms is about these.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class FollowUp:
 
     def _is_about_new(self, candidate: Candidate) -> bool:
         """Return whether an unquoted candidate holds most of the question's own terms, and more than one."""
-        is_most = self._new(candidate) > _MOST and len(self.own.found(candidate.text)) > 1
-        return is_most and not self._is_quoted(candidate)
+        holds_most = self._new(candidate) > _ABOUT_NEW and len(self.own.found(candidate.text)) > 1
+        return holds_most and not self._is_quoted(candidate)
 
     def _new(self, candidate: Candidate) -> float:
         """Return how much of the question's own terms a candidate holds, 0 to 1 by their idf."""
