@@ -7,7 +7,7 @@ from retrieval.encoders.compressed_vectors import products
 from retrieval.encoders.protocol import Encoder
 from retrieval.engine.types import Ranking, RunCosines, Vector
 from retrieval.index.encodings import Encodings, compressed_vectors
-from retrieval.ranking.quotes.candidates import embedded_runs
+from retrieval.ranking.quotes.candidates import runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class SentenceVectors:
             scope=scope,
             timeout_seconds=timeout_seconds,
         )
-        runs = {hit.chunk_id: embedded_runs(hit.chunk.text) for hit in hits if hit.chunk_id in stored}
+        quotable = {hit.chunk_id: runs(hit.chunk.text) for hit in hits if hit.chunk_id in stored}
         return {
             chunk_id: dict(zip(found, products(question, stored[chunk_id]).tolist(), strict=True))
-            for chunk_id, found in runs.items()
+            for chunk_id, found in quotable.items()
             # Another version of CoreCube may have split the text in another way.
             if len(found) == len(stored[chunk_id].bits)
         }

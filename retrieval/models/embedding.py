@@ -124,7 +124,7 @@ class SentenceEmbedding(ChunkRow):
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
     model_key = models.BigIntegerField()
-    #: In the order of `retrieval.ranking.quotes.candidates.embedded_runs`, written like a chunk's token vectors.
+    #: In the order of `retrieval.ranking.quotes.candidates.runs`, written like a chunk's token vectors.
     vectors = models.BinaryField()
 
     class Meta:

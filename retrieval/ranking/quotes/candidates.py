@@ -13,7 +13,7 @@ from retrieval.text.units import Unit, UnitKind, ends_as_sentence, split_units
 MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
 _MAX_LEAD_IN: Final = 300
 _MAX_TITLE: Final = 80
-#: Lists and tables up to this length are quoted whole or not at all.
+#: Lists up to this length are quoted whole or not at all, and tables whole or by rows with a header.
 _WHOLE: Final = {UnitKind.BULLET: 300, UnitKind.STEP: 600, UnitKind.ROW: 300}
 _CACHED_TEXTS: Final = 1_000
 
@@ -61,7 +61,7 @@ class Candidate:
 
 
 def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[Candidate, ...]:
-    """Return what can be quoted of the passages, in reading order.
+    """Return what can be quoted of the passages, passage by passage.
 
     Of a table with a row that the numbers of the question pick, only this row; no header of figures without them; no
     title without the text that it names.
@@ -87,21 +87,15 @@ def _is_title(units: Sequence[Unit], run: range) -> bool:
     return is_title and following[0].kind is UnitKind.SENTENCE and not ends_as_sentence(unit.text)
 
 
-def embedded_runs(text: str) -> tuple[range, ...]:
-    """Return every run of a chunk's text that may become a candidate: the runs, and each row that may be picked."""
-    rows = (range(at, at + 1) for at, unit in enumerate(split_units(text)) if unit.kind is UnitKind.ROW and unit.header)
-    return tuple(dict.fromkeys((*runs(text), *rows)))
-
-
 def embedded_texts(title: str, heading_path: Sequence[str], text: str) -> list[str]:
-    """Return what the vectors of a chunk's `embedded_runs` are made of: each below its place, as chunks are embedded.
+    """Return what the vectors of a chunk's `runs` are made of: each below its place, as chunks are embedded.
 
     "Ask a week ahead." has no subject without it.
     """
     units = split_units(text)
     return [
         f"{_place_of(title, heading_path, units[run.start])}\n{_text_of(units[run.start : run.stop])}"
-        for run in embedded_runs(text)
+        for run in runs(text)
     ]
 
 
@@ -119,7 +113,10 @@ def _text_of(units: Sequence[Unit]) -> str:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def runs(text: str) -> tuple[range, ...]:
-    """Return the runs of a text's units that can be quoted, in reading order: each unit, each short list and table."""
+    """Return the runs of a text's units that can be quoted: each unit, each short list and table, rows with a header.
+
+    Those are in reading order, but for the rows of short tables, which come last.
+    """
     units = split_units(text)
     found: list[range] = []
     first = 0
@@ -127,7 +124,8 @@ def runs(text: str) -> tuple[range, ...]:
         stop = _end_of_group(units, first)
         found += (run for run in _runs_of_group(units, first, stop) if _is_quotable(units, run))
         first = stop
-    return tuple(dict.fromkeys(found))
+    rows = (range(at, at + 1) for at, unit in enumerate(units) if unit.kind is UnitKind.ROW and unit.header)
+    return tuple(dict.fromkeys((*found, *rows)))
 
 
 def _runs_of_group(units: Sequence[Unit], first: int, stop: int) -> Iterator[range]:

@@ -14,7 +14,7 @@ from retrieval.answers.quoting import choose
 from retrieval.answers.threads import AnswerThreads
 from retrieval.engine.types import QueryTerms, Term, Verdict
 from retrieval.llm.types import Task, Turn
-from retrieval.ranking.quotes.candidates import candidates, embedded_runs, embedded_texts
+from retrieval.ranking.quotes.candidates import candidates, embedded_texts, runs
 from retrieval.ranking.quotes.ranker import Scored
 from tests.fakes import HashEncoder
 from tests.passages import judged, made
@@ -33,7 +33,7 @@ def cosines_of(question, passages, encoder):
     asked, found = encoder.encode_query(question), {}
     for chunk_id, chunk in ((it.hit.chunk_id, it.hit.chunk) for it in passages):
         vectors = encoder.encode_documents(embedded_texts(chunk.title, chunk.heading_path, chunk.text))
-        found[chunk_id] = dict(zip(embedded_runs(chunk.text), (vectors @ asked).tolist(), strict=True))
+        found[chunk_id] = dict(zip(runs(chunk.text), (vectors @ asked).tolist(), strict=True))
     return found
 
 
@@ -228,6 +228,17 @@ def test_length_costs_and_what_replaces_an_item_takes_its_place():
     assert quoted((a, 9.0), (yes, 2.9)) == [(2, 1)]  # Too far behind.
     assert quoted((a, 5.0), (yes, 4.0), characters=300) == [(1, 1)]
     assert quoted((a, 5.0), characters=300) == [(2, 1)]  # Nothing fits.
+
+
+@pytest.mark.parametrize(("characters", "rows"), [(700, 3), (150, 1)])
+def test_of_a_small_table_only_the_best_row_is_quoted_where_a_better_sentence_needs_the_place(characters, rows):
+    table = "Service | Price\nLate arrival | 65.00\nRelabelling | 0.90\nParking | 12.00"
+    whole, row, *_ = candidates([made(1, table)], ())
+    (sentence,) = candidates([made(2, "A driver who is more than 45 minutes late loses the slot.")], ())
+    ranked = [Scored(it, {}, score) for it, score in ((row, 5.0), (sentence, 4.0), (whole, 3.0))]
+    table_quote, sentence_quote = choose(ranked, max_characters=characters)
+    assert [unit.text for unit in table_quote.units] == table.splitlines()[1 : rows + 1]
+    assert sentence_quote.units == sentence.quoted
 
 
 def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):

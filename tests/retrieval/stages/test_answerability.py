@@ -12,7 +12,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
-from retrieval.ranking.quotes.candidates import embedded_runs, embedded_texts
+from retrieval.ranking.quotes.candidates import embedded_texts, runs
 from retrieval.stages.answerability import EstimateAnswerability
 from tests.fakes import HashEncoder
 from tests.retrieval.conftest import connection, hit, scope
@@ -36,7 +36,7 @@ class Stored:
 
     def of(self, chunk, question):
         vectors = self.model.encode_documents(embedded_texts(chunk.title, chunk.heading_path, chunk.text))
-        return dict(zip(embedded_runs(chunk.text), (vectors @ question).tolist(), strict=True))
+        return dict(zip(runs(chunk.text), (vectors @ question).tolist(), strict=True))
 
 
 @pytest.fixture

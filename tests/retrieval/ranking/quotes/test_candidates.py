@@ -72,8 +72,16 @@ def test_code_is_quoted_with_the_sentence_before_it():
     ]
 
 
-def test_a_small_table_is_quoted_whole_under_its_header():
-    assert texts("Name | Age\nAnn | 30\nBen | 40") == ["Name | Age\nAnn | 30\nBen | 40"]
+def test_a_small_table_is_quoted_whole_or_by_a_row_under_its_header():
+    assert texts("Name | Age\nAnn | 30\nBen | 40") == [
+        "Name | Age\nAnn | 30\nBen | 40",
+        "Name | Age\nAnn | 30",
+        "Name | Age\nBen | 40",
+    ]
+
+
+def test_a_small_table_without_a_header_is_only_quoted_whole():
+    assert texts("Ann | 30\nBen | 40") == ["Ann | 30\nBen | 40"]
 
 
 def test_of_a_larger_table_each_row_can_be_quoted_under_its_header():
