@@ -19,7 +19,7 @@ from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.errors import GateError, ReferenceVersionError, UnknownVersionError, VersionConflictError
 from retrieval.evaluation import gates, sweeps
-from retrieval.models import PresetVersion, Sweep
+from retrieval.models import EvaluationRun, PresetVersion, Sweep
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.preset import Preset
 from retrieval.ranking.measures import Objective
@@ -158,6 +158,9 @@ def _go_live(
         chosen.status, chosen.promoted_at, chosen.promoted_by = _LIVE, timezone.now(), actor
         chosen.replaced = replaced
         chosen.save(update_fields=["status", "promoted_at", "promoted_by", "replaced"])
+        # What was measured with these numbers as a draft was measured with this version.
+        measured = EvaluationRun.objects.filter(preset=chosen.preset, version=chosen.number, values=chosen.values)
+        measured.filter(is_draft=True).update(is_draft=False)
 
 
 def _refusal(results: list[gates.GateResult]) -> str:

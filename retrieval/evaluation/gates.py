@@ -195,8 +195,8 @@ def _both(preset: Preset, version: PresetVersion | None) -> tuple[_Values, _Valu
 def _missing(
     preset: Preset, version: PresetVersion | None, results: Sequence[GateResult], *, again: bool
 ) -> list[tuple[QuestionSet, runs.RunRequest]]:
-    number = version.number if version else SHIPPED
-    names = "live version", f"version {number}" if number else "shipped defaults"
+    numbers = configuration_of(preset).number, version.number if version else SHIPPED
+    names = [f"version {it}" if it else "shipped defaults" for it in numbers]
     wanted = []
     for result in results:
         known: list[_Values] = []

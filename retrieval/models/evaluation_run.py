@@ -46,7 +46,7 @@ class EvaluationRun(models.Model):
     set_version = models.PositiveIntegerField(null=True)
     name = models.CharField(max_length=120, blank=True)
     preset = models.CharField(max_length=40)
-    is_draft = models.BooleanField(default=False)  #: Whether it runs with the preset's draft.
+    is_draft = models.BooleanField(default=False)  #: Whether it runs with numbers of a draft that was not promoted.
     overrides = models.JSONField(default=dict)  #: Numbers for this run alone, by dotted name.
     #: The numbers that it measures, as differences from the shipped defaults, by dotted name. Fixed ones are given
     #: when it is queued; the live version's or the draft's are known once it has begun, and None before.

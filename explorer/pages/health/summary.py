@@ -25,7 +25,8 @@ from retrieval.ingest.jobs import STALLED
 from retrieval.models import EvaluationRun, RunCase, SearchRecord, Sync
 from retrieval.operations import feedback, usage
 from retrieval.operations.unanswered import Topic, topics, unanswered_questions
-from retrieval.presets.catalog import DEFAULT_PRESET
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.search.configuration import configuration_of
 
 _MAX_TOPICS: Final = 5
 _MAX_SOURCES: Final = 6
@@ -112,22 +113,31 @@ class _Trend:
 
 
 def quality_trends(principal: Principal, now: datetime) -> list[_Trend]:
-    """Return, for the question sets that were measured last, the trend of the default preset.
+    """Return, for the question sets that were measured last, the trend of the default preset, up to its live version.
 
-    Where the default preset was not measured, it is that of the preset that was measured last.
+    Where the default preset was not measured, it is that of the preset that was measured last. A live version that was
+    not measured has the trend of those before it.
     """
     latest = usual(runs_for(principal)).filter(status=EvaluationRun.Status.DONE, is_draft=False, overrides={})
     lines: dict[int, list[EvaluationRun]] = {}
     runs = latest.select_related("question_set").defer("connection_ids")[:_MAX_RUNS]
     for run in sorted(runs, key=lambda it: it.preset != DEFAULT_PRESET):
         line = lines.setdefault(run.question_set_id, [])
-        if len(line) < _TREND and (not line or line[0].preset == run.preset):
+        if not line or line[0].preset == run.preset:
             line.append(run)
-    shown = list(lines.values())[:_MAX_SETS]
+    shown = [_up_to_live(it)[:_TREND] for it in list(lines.values())[:_MAX_SETS]]
     ndcg = Avg(Cast(KeyTextTransform("ndcg", "measures"), FloatField()))
     cases = RunCase.objects.filter(run__in=[run.pk for line in shown for run in line]).order_by()
     means = dict(cases.values("run").annotate(mean=ndcg).values_list("run", "mean"))
     return [_trend(line, [means.get(run.pk) for run in line], now) for line in shown]
+
+
+def _up_to_live(line: list[EvaluationRun]) -> list[EvaluationRun]:
+    """Return the runs of a preset, newest first, without those after the newest one of its live version."""
+    preset = preset_named(line[0].preset)
+    values = preset.changes(configuration_of(preset).config)
+    newest = next((place for place, run in enumerate(line) if run.values == values), 0)
+    return line[newest:]
 
 
 def _trend(line: Sequence[EvaluationRun], means: Sequence[float | None], now: datetime) -> _Trend:

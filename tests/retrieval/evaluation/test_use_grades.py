@@ -121,7 +121,7 @@ def test_a_gate_takes_no_run_that_counts_other_grades(questions, world):
     for counts in ("use", "model"):
         measured(questions, world, counts=counts)
     missing = [it.name for it in gates.queue_missing(preset, None, alice)]
-    assert missing == ["Gate: live version", "Gate: shipped defaults"]
+    assert missing == ["Gate: version 1", "Gate: shipped defaults"]
     EvaluationRun.objects.filter(status="queued").delete()
     measured(questions, world)
     assert [it.name for it in gates.queue_missing(preset, None, alice)] == missing[1:]

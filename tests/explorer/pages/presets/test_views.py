@@ -1,9 +1,13 @@
 """Presets, for admins."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 from django.test import Client
 
 from corecube.models import AuditEvent
+from explorer.components.run_label import label
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import run_waiting
 from retrieval.models import PresetVersion
@@ -336,8 +340,34 @@ class TestTheEffectOfTheDraft:
         run_waiting()
         draft = PresetVersion.objects.get()
         response = alice.post(PAGE, fields(fusion__pool="60", replaces=draft.fingerprint), follow=True)
-        assert (response.context["draft_run"], response.context.get("verdict")) == (None, None)
+        assert response.context.get("verdict") is None
         assert "has not been measured on Release questions since it was last saved" in page(response)
+
+    def test_a_promoted_draft_keeps_its_figures_under_the_name_of_its_version(self, browse, world, release):
+        judge_passage(world, "rollback", "deployctl", 3)
+        alice = browse("alice")
+        for weight in ("0.5", "0.7"):
+            self.measure(alice, blend__dense=weight)
+            run_waiting()
+        alice.post(f"{PAGE}promote/1/", {"live": "0", "fingerprint": PresetVersion.objects.get().fingerprint})
+        response = alice.get(f"{PAGE}effect/?set=release-questions")
+        assert response.context["verdict"].startswith("No difference in nDCG (1 judged question)")
+        assert response.context["names"] == ("Shipped defaults", "Version 1")
+        assert [it.version for it in response.context["runs"]] == [0, 1]
+        assert [label(it) for it in release.runs.all()] == [
+            "General search, version 1",
+            "General search draft of version 1",
+            "General search, shipped defaults",
+        ]
+        # So they do where the version was promoted by an earlier release.
+        release.runs.filter(version=1).update(is_draft=True)
+        import_module("retrieval.migrations.0046_runs_of_promoted_drafts").name_by_version(apps, None)
+        assert [it.is_draft for it in release.runs.all()] == [False, True, False]
+        (trend,) = alice.get("/overview/").context["trends"]
+        assert trend.label == "General search, version 1"
+        alice.post(f"{PAGE}rollback/", {"live": "1"})
+        (trend,) = alice.get("/overview/").context["trends"]
+        assert trend.label == "General search, shipped defaults"
 
     def test_an_unknown_set_is_not_measured(self, browse, release):
         draft = fields(fusion__pool="50", measure="1", set="nope")
