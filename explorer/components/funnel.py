@@ -77,12 +77,13 @@ def _funnel(
     parents = {span.parent for span in spans}
     leaves = [span for span in spans if span.stage not in parents]
     slowest = max((span.seconds for span in leaves), default=0.0)
+    parts = _parts_of(spans)
 
     def cell(span: Span) -> dict[str, Any]:
         count, unit = _count(span, state)
         return {
             "span": span,
-            "part": _part(span.stage),
+            "part": parts[span.stage],
             "chunks": count if unit in _CHUNK_UNITS else None,
             "label": wording.stage_label(span.stage),
             "purpose": wording.stage_purpose(span.stage),
@@ -102,27 +103,37 @@ def _funnel(
     cells = tuple(map(cell, leaves))
     return {
         "cells": cells,
-        "parts": tuple(_parts(cells, spans)),
+        "parts": tuple(_parts(cells, spans, parts)),
         "clock": clock,
         "milliseconds": milliseconds(seconds),
         "deadline_ms": config.deadline_ms,
     }
 
 
-def _part(stage: str) -> str:
-    """Return the part of the strip to which a stage belongs; a stage of an earlier release ranks."""
-    about = wording.about(stage)
-    group = about.group if about else StageGroup.RANK
-    return next(name for name, groups in _PARTS.items() if group in groups)
+def _parts_of(spans: Sequence[Span]) -> dict[str, str]:
+    """Return the part of the strip to which each stage belongs; a stage of an earlier release ranks.
+
+    The parts follow one another as the stages do: one that searches again while the pool is ranked is a part of that.
+    """
+    names = tuple(_PARTS)
+    found, reached = {}, 0
+    for span in spans:
+        about = wording.about(span.stage)
+        group = about.group if about else StageGroup.RANK
+        reached = max(reached, next(place for place, groups in enumerate(_PARTS.values()) if group in groups))
+        found[span.stage] = names[reached]
+    return found
 
 
-def _parts(cells: Sequence[dict[str, Any]], spans: Sequence[Span]) -> Iterator[dict[str, Any]]:
+def _parts(
+    cells: Sequence[dict[str, Any]], spans: Sequence[Span], parts: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     """Yield the parts of the strip that ran, each with its stages, its share of the time and the chunks it left."""
     seconds = dict.fromkeys(_PARTS, 0.0)
     for span in spans:
         # Legs run at the same time: the stage that ran them counts.
         if not span.parent:
-            seconds[_part(span.stage)] += span.seconds
+            seconds[parts[span.stage]] += span.seconds
     total = sum(seconds.values())
     for name in _PARTS:
         own = tuple(cell for cell in cells if cell["part"] == name)

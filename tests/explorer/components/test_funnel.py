@@ -59,6 +59,15 @@ def test_the_parts_fold_all_stages_in_order_and_count_the_chunks_left(strip):
     assert left == {"retrieve": (legs, 0), "fuse": (4, 0), "rank": (3, 1), "pack": (2, 1)}
 
 
+def test_a_search_within_the_ranking_counts_there_so_that_the_parts_add_up(make_outcome, finished):
+    spans = list(finished.trace)
+    after = next(place for place, span in enumerate(spans) if span.stage == "blend")
+    spans.insert(after + 1, Span("recovery", 0.001, 4, 5))
+    parts = {part["name"]: part for part in funnel(make_outcome(trace=tuple(spans)), {})["parts"]}
+    assert [cell["span"].stage for cell in parts["rank"]["cells"]] == ["blend", "recovery", "dedupe"]
+    assert (parts["retrieve"]["chunks"], parts["retrieve"]["unit"]) == (4, "hit")
+
+
 def test_legs_that_run_at_the_same_time_count_once(strip):
     # 1 + 6 + 4 (both legs) ms; 0.5 + 2; 0.5 + 0.5; 5.5.
     assert [part["milliseconds"] for part in strip["parts"]] == ["11", "2.5", "1.0", "5.5"]

@@ -55,7 +55,7 @@ class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"se
         "section",
         "Decides how many chunks the section needs, and adds the section's filters to those of the request.",
         group=StageGroup.QUESTION,
-        unit="chunks",
+        unit="chunks requested",
         left=lambda state: section.top_k if (section := state.part(SectionState)) else None,
         notes={"setup_timeout": "document count timed out"},
     )
