@@ -8,7 +8,9 @@ from explorer.wording import WORDS
 from retrieval.errors import UnknownSectionError
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.depth import relaxed_top_k
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.presets.consolidated.stages.rerank import RerankSection
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.section_sets import section_named, section_set_named, section_sets
 
@@ -56,19 +58,33 @@ def section_strip(outcome: SearchOutcome) -> dict[str, Any] | None:
         return None
     ask = section.ask
     label = "" if ask.is_plain else f"{ask.section_set.title}: {ask.section.title}"
-    return {"label": label, "query": outcome.state.query.text, "facts": list(_facts(section))}
+    return {"label": label, "query": outcome.state.query.text, "facts": list(_facts(section, outcome))}
 
 
-def _facts(section: SectionState) -> Iterator[tuple[str, str, str]]:
-    """Yield label, value and help of each setting."""
-    policy = section.ask.section
+def _facts(section: SectionState, outcome: SearchOutcome) -> Iterator[tuple[str, str, str]]:
+    """Yield label, value and help of each setting, and of what it came to."""
+    policy, config = section.ask.section, outcome.config
     searched = f"{wording.counted(section.chunks, 'chunk')} in {wording.counted(section.documents, 'document')}"
     yield "Scope", f"{searched}{WORDS['section_health'][section.health]}", "Chunks in scope, after filters."
-    requested = f"{section.top_k:,} of {section.fetched:,} retrieved"
-    yield "Rerank depth", requested, "Chunks sent to the reranker, out of those retrieved."
-    yield "Retained", f"{policy.keep:,}", "Chunks retained after reranking."
+    reranked = next((span for span in outcome.trace if span.stage == RerankSection.name), None)
+    if reranked and isinstance(config, ConsolidatedConfig):
+        limit = relaxed_top_k(section.top_k, section.grade, cap=policy.cap, config=config.grades)
+        yield (
+            "Reranked",
+            f"{reranked.hits_in:,} (limit {limit:,})",
+            "Chunks sent to the reranker, and at most how many.",
+        )
+    yield (
+        "Retained",
+        f"{len(outcome.hits):,} (limit {policy.keep:,})",
+        "Chunks retained after reranking, and at most how many, without those protected for their source type.",
+    )
     if section.grade is not None:
-        yield "Grade", str(section.grade), "Pool quality from A to F, by the similarity of its best chunks."
+        grade = (
+            "From A to F: how similar the best retrieved chunks are to the query. From C on, floors are lower and more "
+            "chunks are reranked. It does not grade the answer."
+        )
+        yield "Pool grade", str(section.grade), grade
     floors = f"similarity {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
     yield "Floors", floors, "Chunks below a floor are dropped. A weak pool has lower floors."
     if policy.required:

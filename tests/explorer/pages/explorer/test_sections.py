@@ -38,7 +38,12 @@ def test_a_plain_question_says_what_it_asks_for_and_no_section(browse):
     response = browse("alice").get("/", {"q": "rollback staging", "preset": "consolidated"})
     strip = response.context["section_strip"]
     assert strip["label"] == ""
-    assert {"Scope", "Rerank depth", "Retained", "Floors"} <= {label for label, *_ in strip["facts"]}
+    facts = {label: value for label, value, _ in strip["facts"]}
+    assert {"Scope", "Pool grade", "Floors"} <= set(facts)
+    panels = response.context["panels"]
+    spans = {cell["span"].stage: cell["span"] for cell in panels["funnel"]["cells"]}
+    assert facts["Reranked"].startswith(f"{spans['rerank'].hits_in} (limit ")
+    assert facts["Retained"] == f"{len(panels['hits'])} (limit 10)"
     assert "section" not in SearchRecord.objects.get().trace
 
 
