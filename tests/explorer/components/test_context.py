@@ -26,7 +26,7 @@ def test_what_was_left_out_is_told_apart_from_what_was_not_wanted(finished, make
         ("Document 3 › Staging — Wiki", "over the token budget")  # noqa: RUF001
     ]
     # The near-duplicate is not among what the viewer may name.
-    assert (panel["cut"], panel["left_out"]["unlisted"], panel["beyond"]) == (1, 1, 1)
+    assert (panel["cut"], panel["left_out"]["listed"], panel["beyond"]) == (1, "1 of 2 listed", 1)
 
 
 def test_everything_left_out_is_listed_with_its_reason_those_first_that_came_furthest(finished, make_outcome, labels):
@@ -37,10 +37,10 @@ def test_everything_left_out_is_listed_with_its_reason_those_first_that_came_fur
     assert [row.reason for row in panel["left_out"]["rows"]] == [
         "over the token budget", "repetitive", "duplicate", "below the minimum score", "quality too low",
     ]  # fmt: skip
-    assert panel["left_out"]["unlisted"] == 0
+    assert panel["left_out"]["listed"] == ""
 
 
 def test_a_long_list_of_what_was_left_out_ends_in_a_count(finished, make_outcome, labels):
     drops = (Drop(finished.hits[0].chunk_id, DropReason.QUALITY),) * (MAX_ROWS + 5)
     panel = context_panel(make_outcome(drops=drops), labels)
-    assert (len(panel["left_out"]["rows"]), panel["left_out"]["unlisted"]) == (MAX_ROWS, 5)
+    assert (len(panel["left_out"]["rows"]), panel["left_out"]["listed"]) == (MAX_ROWS, "100 of 105 listed")

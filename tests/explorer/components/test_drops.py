@@ -19,12 +19,12 @@ def test_a_drop_is_named_with_its_reason():
 
 def test_a_chunk_outside_the_scope_is_counted_and_never_named():
     found = drop_list([Drop(SECRET, DropReason.TOP_K, "rank 11"), Drop(KEPT, DropReason.ACCESS)], LABELS)
-    assert (found["rows"], found["total"], found["unlisted"]) == ((), 2, 2)
+    assert (found["rows"], found["total"], found["listed"]) == ((), 2, "0 of 2 listed")
 
 
 def test_what_was_gone_is_counted_with_its_reason_and_never_named():
     found = drop_list([Drop(KEPT, DropReason.STALE), Drop(SECRET, DropReason.STALE)], LABELS)
-    assert (found["rows"], found["total"], found["unlisted"]) == ((), 2, 0)
+    assert (found["rows"], found["total"], found["listed"]) == ((), 2, "")
     assert found["gone_words"] == "2 deleted or excluded"
 
 
@@ -34,7 +34,7 @@ def test_a_detail_does_not_name_what_has_no_label():
 
 def test_a_long_list_ends_in_a_count():
     found = drop_list([Drop(KEPT, DropReason.TOP_K)] * (MAX_ROWS + 7), LABELS)
-    assert (len(found["rows"]), found["unlisted"]) == (MAX_ROWS, 7)
+    assert (len(found["rows"]), found["listed"]) == (MAX_ROWS, "100 of 107 listed")
 
 
 def test_a_label_names_title_headings_and_source(finished):

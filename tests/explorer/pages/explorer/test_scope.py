@@ -60,7 +60,7 @@ def test_a_drop_for_want_of_access_is_a_count_and_nothing_more(make_outcome):
     cell = funnel(outcome, labels)["cells"][0]
     page = render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""})
     assert "<h3>2 dropped</h3>" in page
-    assert "and 2 more, not listed" in page
+    assert "0 of 2 listed" in page
     for told in (str(hidden.document_id), "Document 3", "Wiki", "out of scope", "href"):
         assert told not in page
 
