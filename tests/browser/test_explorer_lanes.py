@@ -25,6 +25,22 @@ def test_three_lanes_stand_beside_each_other(alice):
     expect(page.get_by_role("region", name="Ranks as a table")).to_be_visible()
 
 
+def test_narrow_cards_hold_their_connection_and_places(alice):
+    page = alice.page
+    page.set_viewport_size({"width": 1024, "height": 800})
+    alice.open("/explorer/?q=rollback+staging&tab=lanes")
+    cards = page.locator(".lane-card", has=page.locator(".lane-source"))
+    found = cards.evaluate_all(
+        """(cards) => {
+          const end = (it) => it.getBoundingClientRect().right;
+          const place = (card) => card.querySelector(".lane-place:last-child");
+          return cards.map((card) => [end(card) - end(place(card)), card.querySelector(".lane-source").clientWidth]);
+        }"""
+    )
+    assert found
+    assert all(margin > 0 and width > 60 for margin, width in found), found
+
+
 def test_other_views_are_of_the_same_search(alice):
     page = alice.page
     tabs = page.get_by_role("navigation", name="Views of this search")
