@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from corecube.models import Connection
 from corecube.scope import Sensitivity
 from retrieval.models import Impression
+from tests.browser.axe import findings
 from tests.race import until
 
 
@@ -193,6 +194,12 @@ def test_another_preset_offers_its_own_modes(searched):
     expect(page.locator("#mode")).to_have_value("bm25")
     expect(page.locator("#mode option")).to_have_text(["Hybrid", "Vector only", "BM25 only"])
     assert page.evaluate("window.sameDocument")
+
+
+def test_what_an_open_stage_dropped_can_be_read(alice):
+    alice.open("/explorer/?q=rollback&preset=consolidated&part=rank&stage=floors")
+    expect(alice.page.locator(".funnel-cell[aria-expanded=true] .strip-dropped")).to_be_visible()
+    assert findings(alice.page) == []
 
 
 def test_the_strip_folds_the_stages_and_counts_chunks(searched):
