@@ -38,7 +38,7 @@ class LifelineIn(BaseModel):
 class StepOut(BaseModel):
     """A step of the path."""
 
-    step: str = Field(description="indexed, allowed, scope, a stage's name, top_k or packed.")
+    step: str = Field(description="indexed, allowed, scope, a stage's name, or packed.")
     state: str = Field(description="passed, missed (another leg found it), degraded, dropped or not_reached.")
     fact: str = Field(description="What happened, with figures.")
     remedy: str = Field(description="A change that would let it pass this step; empty if none is known.")

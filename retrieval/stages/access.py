@@ -15,7 +15,7 @@ class CheckAccess(BaseStage, name="access", needs={"hits", "facts", "scope"}):
     """
 
     about: ClassVar[About] = About(
-        "access",
+        "access check",
         "Checks each hit's connection against the scope a second time.",
         group=StageGroup.MERGE,
         drops=(DropReason.ACCESS,),

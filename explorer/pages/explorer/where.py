@@ -1,6 +1,6 @@
 """The Explorer's tab "Document trace": the documents to choose from, and the path of the chosen one."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -15,11 +15,9 @@ from explorer.wording import WORDS
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
 from retrieval.records.lifeline.service import Reader, follow
-from retrieval.records.lifeline.types import ACCESS, INDEXED, PACKED, Lifeline, Step, StepState, Way
+from retrieval.records.lifeline.types import ACCESS, Lifeline, Step, StepState, Way
 from retrieval.search.outcome import SearchOutcome
 
-#: Steps inside a sentence, unless named by their own name.
-_PLACES: Final[Mapping[str, str]] = {INDEXED: "indexing", ACCESS: "access", PACKED: "packing", "fulltext": "full text"}
 _WORDS: Final = WORDS["trace_states"]
 _MAX_CANDIDATES: Final = 20
 
@@ -62,15 +60,15 @@ def step_label(name: str) -> str:
 
 
 def _verdict(lost: Step | None, line: Lifeline) -> str:
-    """Return the result of a document: "packed as [3]", "found by no leg", "dropped at dedupe"."""
+    """Return the result of a document: packed as [3], found by no leg, or dropped at a step."""
     if lost is None:
         return f"packed as [{line.citation}]"
     is_unfound = bool(line.ways) and not any(way.ended_at for way in line.ways)
-    return "found by no leg" if is_unfound else f"dropped at {_lost_at(lost.name)}"
+    return "found by no leg" if is_unfound else _dropped_at(lost.name)
 
 
-def _lost_at(name: str) -> str:
-    return _PLACES.get(name) or name.replace("_", " ")
+def _dropped_at(name: str) -> str:
+    return f"dropped at \N{LEFT DOUBLE QUOTATION MARK}{step_label(name)}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _row(step: Step, line: Lifeline, *, is_loss: bool) -> dict[str, Any]:
@@ -114,7 +112,7 @@ def _place(line: Lifeline) -> str:
 def _result(way: Way) -> str:
     if way.is_packed:
         return "packed"
-    return f"dropped at {_lost_at(way.ended_at)}" if way.ended_at else "found by no leg"
+    return _dropped_at(way.ended_at) if way.ended_at else "found by no leg"
 
 
 def candidates(rows: Iterable[Candidate], limit: int) -> tuple[tuple[Candidate, ...], bool]:

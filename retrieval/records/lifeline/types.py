@@ -12,7 +12,6 @@ from retrieval.index.types import DocumentProbe, Place
 INDEXED = "indexed"  #: The steps before and after the stages of a pipeline.
 ACCESS = "allowed"
 SCOPE = "scope"
-TOP_K = "top_k"
 PACKED = "packed"
 
 

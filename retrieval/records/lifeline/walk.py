@@ -13,7 +13,7 @@ from retrieval.presets.preset import PresetConfig
 from retrieval.presets.stage_catalog import ABOUT
 from retrieval.records.lifeline.legs import Look, leg_step
 from retrieval.records.lifeline.losses import Loss, explained
-from retrieval.records.lifeline.types import PACKED, TOP_K, Evidence, Step, StepState, Way
+from retrieval.records.lifeline.types import PACKED, Evidence, Step, StepState, Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def steps(journey: Journey, evidence: Evidence) -> Iterator[Step]:
         look = Look(span, subjects[span.stage], journey.state, journey.config, evidence)
         yield leg_step(look, found_elsewhere=bool(found))
     if not found and course.legs:
-        yield from not_reached([*(span.stage for span in course.stages), TOP_K, PACKED])
+        yield from not_reached([*(span.stage for span in course.stages), PACKED])
         return
     yield from _stages(journey, course, found[0] if found else None)
 
@@ -140,7 +140,7 @@ def not_reached(names: Sequence[str]) -> Iterator[Step]:
 def step_names(state: SearchState) -> list[str]:
     """Return the names of the steps from the legs to the packing, in order."""
     course = Course.of(state)
-    return [*(span.stage for span in (*course.legs, *course.stages)), TOP_K, PACKED]
+    return [*(span.stage for span in (*course.legs, *course.stages)), PACKED]
 
 
 def ways(journey: Journey, *, chunks: int) -> tuple[Way, ...]:
@@ -153,9 +153,7 @@ def ways(journey: Journey, *, chunks: int) -> tuple[Way, ...]:
 
 
 def _ended_at(fate: Fate, course: Course) -> str:
-    if fate.passed < len(course.stages):
-        return course.stages[fate.passed].stage
-    return TOP_K if fate.drop and fate.drop.reason is DropReason.TOP_K else PACKED
+    return course.stages[fate.passed].stage if fate.passed < len(course.stages) else PACKED
 
 
 def _stages(journey: Journey, course: Course, fate: Fate | None) -> Iterator[Step]:
@@ -171,7 +169,7 @@ def _stages(journey: Journey, course: Course, fate: Fate | None) -> Iterator[Ste
         else:
             yield _passed(journey, span, fate, before)
         before = span.left
-    yield from _packing(journey, course, fate, before)
+    yield _packing(journey, course, fate, before)
 
 
 def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
@@ -203,29 +201,19 @@ def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> S
     return Step(span.stage, StepState.DROPPED, fact, remedy)
 
 
-def _packing(journey: Journey, course: Course, fate: Fate | None, before: Ranking) -> Iterator[Step]:
+def _packing(journey: Journey, course: Course, fate: Fate | None, before: Ranking) -> Step:
     if fate is None or fate.passed < len(course.stages):
-        yield from not_reached([TOP_K, PACKED])
-        return
+        return Step(PACKED, StepState.NOT_REACHED)
     if course.packing is None:
-        yield Step(TOP_K, StepState.NOT_REACHED)
-        yield Step(PACKED, StepState.DROPPED, "the deadline passed before passages were packed", _more_time(journey))
-        return
-    drop = drop_in(course.packing, fate.chunk_id)
-    loss = Loss(drop, course.packing, before, journey.state, journey.config) if drop else None
-    wanted = journey.state.top_k
-    if loss and loss.drop.reason is DropReason.TOP_K:
-        yield Step(TOP_K, StepState.DROPPED, *explained(loss))
-        yield Step(PACKED, StepState.NOT_REACHED)
-        return
-    yield Step(TOP_K, StepState.PASSED, f"rank {fate.rank:,}, within the top {wanted:,}")
-    if loss:
-        yield Step(PACKED, StepState.DROPPED, *explained(loss))
-    elif fate.citation is None:
-        yield Step(PACKED, StepState.DROPPED, "removed here, no reason recorded")
-    else:
-        tokens = {passage.number: passage.token_count for passage in journey.state.passages}[fate.citation]
-        yield Step(PACKED, StepState.PASSED, f"packed as [{fate.citation}], {tokens:,} tokens")
+        late = "the deadline passed before passages were packed"
+        return Step(PACKED, StepState.DROPPED, late, _more_time(journey))
+    if drop := drop_in(course.packing, fate.chunk_id):
+        loss = Loss(drop, course.packing, before, journey.state, journey.config)
+        return Step(PACKED, StepState.DROPPED, *explained(loss))
+    if fate.citation is None:
+        return Step(PACKED, StepState.DROPPED, "removed here, no reason recorded")
+    tokens = {passage.number: passage.token_count for passage in journey.state.passages}[fate.citation]
+    return Step(PACKED, StepState.PASSED, f"packed as [{fate.citation}], rank {fate.rank:,}, {tokens:,} tokens")
 
 
 def _more_time(journey: Journey) -> str:

@@ -40,7 +40,7 @@ def test_a_document_is_followed_to_its_passage(world, ask):
 def test_the_first_drop_comes_with_what_would_have_helped(world, ask):
     body = ask(world.key("alice"), q="zanzibar", document=titled("Rolling back"), top_k=1).json()
     lost = next(step for step in body["steps"] if step["state"] == "dropped")
-    assert (body["lost_at"], lost["step"]) == ("top_k", "top_k")
+    assert (body["lost_at"], lost["step"]) == ("packed", "packed")
     assert lost["remedy"].startswith("Requesting ")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from explorer.pages.explorer.where import Candidate, announcement, candidates, lifeline_panel, step_label
+from explorer.wording import stage_label
 from retrieval.records.lifeline.types import Lifeline, Step, StepState, Way
 from tests.explorer.conftest import RUNBOOKS, THIRD
 
@@ -19,7 +20,7 @@ LINE = Lifeline(
         Step("allowed", StepState.PASSED, "compartment Engineering through group platform"),
         Step("fulltext", StepState.MISSED, "it contains none of it"),
         Step("dedupe", StepState.DROPPED, "lost to its near-duplicate", "A number would retain both."),
-        Step("top_k", StepState.NOT_REACHED),
+        Step("packed", StepState.NOT_REACHED),
     ),
     inclusion=Inclusion(RUNBOOKS, "group platform", Sensitivity.CONFIDENTIAL),
     followed=THIRD,
@@ -29,18 +30,18 @@ LINE = Lifeline(
 
 def test_a_lost_document_says_where_and_what_its_chunks_did():
     panel = lifeline_panel(LINE)
-    assert (panel["verdict"], panel["is_packed"], panel["chunks"]) == ("dropped at dedupe", False, 14)
-    assert panel["ways"] == ("1 dropped at dedupe", "3 dropped at floor", "10 found by no leg")
+    assert (panel["verdict"], panel["is_packed"], panel["chunks"]) == ("dropped at “deduped”", False, 14)
+    assert panel["ways"] == ("1 dropped at “deduped”", "3 dropped at “floor”", "10 found by no leg")
     assert panel["place"] == "Staging, p. 4"
     assert [step["name"] for step in panel["steps"] if step["is_loss"]] == ["dedupe"]
 
 
 def test_steps_are_called_as_the_funnel_calls_its_stages():
     panel = lifeline_panel(LINE)
-    assert [step["label"] for step in panel["steps"]] == ["indexed", "access", "full text", "deduped", "top k"]
+    assert [step["label"] for step in panel["steps"]] == ["indexed", "access", "full text", "deduped", "packed"]
     assert [step["word"] for step in panel["steps"]] == ["passed", "passed", "not found", "dropped", "not reached"]
     assert panel["steps"][-1]["fact"] == "not reached"
-    assert (step_label("access"), step_label("some_stage")) == ("checked", "some stage")
+    assert (step_label("access"), step_label("some_stage")) == (stage_label("access"), "some stage")
 
 
 def test_access_is_told_with_the_whole_rule():
@@ -101,4 +102,4 @@ def test_a_screen_reader_is_told_what_came_of_it():
     assert announcement(None, found=0, find="", pin="") == ""
     assert announcement(None, found=0, find="x", pin="") == "0 documents found."
     assert announcement(None, found=0, find="", pin="1") == "Document not found."
-    assert announcement(lifeline_panel(LINE), found=0, find="", pin="") == "Rollback policy: dropped at dedupe."
+    assert announcement(lifeline_panel(LINE), found=0, find="", pin="") == "Rollback policy: dropped at “deduped”."

@@ -92,7 +92,7 @@ def test_the_first_loss_alone_is_marked_with_its_remedy(where):
     response = where("alice", pin=id_of("Costs"), without="ledger")
     assert re.findall(r'is-loss" data-step="(\w+)"', fragment(response)) == ["scope"]
     assert "Including Ledger again brings it back." in fragment(response)
-    assert line(response)["verdict"] == "dropped at scope"
+    assert line(response)["verdict"] == "dropped at “scope”"
 
 
 def test_what_no_leg_found_says_so(where):
@@ -141,7 +141,7 @@ def test_dropped_rows_and_documents_lead_here(browse):
 
 def test_an_admin_is_told_the_rule_that_keeps_a_document_from_a_person(where):
     response = where("alice", pin=id_of("Breach of March"), **{"as": "bob"})
-    assert line(response)["verdict"] == "dropped at access"
+    assert line(response)["verdict"] == "dropped at “access”"
     assert rows(response)["allowed"]["fact"].startswith("sensitivity restricted > clearance internal")
     assert f'href="/documents/{id_of("Breach of March")}/"' in fragment(response)
     gives = re.search(
@@ -165,7 +165,7 @@ def test_what_could_not_be_taken_in_is_offered_with_its_reason(world, where):
     assert found.document_id == document_id(world.runbooks.pk, "plan.pdf")
     assert found.trouble
     response = where(pin=str(found.document_id))
-    assert line(response)["verdict"] == "dropped at indexing"
+    assert line(response)["verdict"] == "dropped at “indexed”"
 
 
 #: What a viewer who may see nothing of it must find the same: a hidden document, and one that is nowhere.

@@ -86,23 +86,15 @@ A, B, C = hit(1), hit(2), hit(3)
 def test_stages_of_any_name_are_steps_in_their_order(state):
     stages = (legs(leg("memory", A, B), leg("graph", B)), ranked("gather", B, A), Stage("polish"), packing(1))
     journey, found = told(state, 1, *stages, Stage("applause", gives=frozenset({"answerability"})))
-    assert [step.name for step in found] == ["memory", "graph", "gather", "polish", "top_k", "packed"]
+    assert [step.name for step in found] == ["memory", "graph", "gather", "polish", "packed"]
     assert [step.name for step in found] == step_names(journey.state)
-    assert states(found) == {
-        "memory": PASSED,
-        "graph": MISSED,
-        "gather": PASSED,
-        "polish": PASSED,
-        "top_k": PASSED,
-        "packed": PASSED,
-    }
+    assert states(found) == {"memory": PASSED, "graph": MISSED, "gather": PASSED, "polish": PASSED, "packed": PASSED}
     assert [step.fact for step in found] == [
         "rank 1 of 2",
         "not among the 1 that it returned",
         "rank 2 of 2",
         "rank 2 of 2",
-        "rank 2, within the top 10",
-        "packed as [1], 31 tokens",
+        "packed as [1], rank 2, 31 tokens",
     ]
 
 
@@ -110,7 +102,7 @@ def test_a_reason_of_an_unknown_stage_is_told_by_its_own_words(state):
     stale = dropping("weed", DropReason.QUALITY, 1, detail="older than its successor")
     _, found = told(state, 1, legs(leg("memory", A, B)), ranked("gather", A, B), stale, packing(2))
     assert (found[2].state, found[2].fact, found[2].remedy) == (DROPPED, "older than its successor", "")
-    assert [step.state for step in found[3:]] == [NOT_REACHED, NOT_REACHED]
+    assert [step.state for step in found[3:]] == [NOT_REACHED]
 
 
 def test_a_window_of_an_unknown_stage_names_no_number_of_another(state):
@@ -128,21 +120,15 @@ def test_what_goes_without_a_reason_is_lost_there(state):
 def test_a_chunk_that_a_later_stage_brings_in_has_passed_from_there(state):
     stages = (legs(leg("memory", B)), ranked("gather", B), ranked("neighbours", B, A, gives=()), packing(1))
     _, found = told(state, 1, *stages)
-    assert states(found) == {
-        "memory": MISSED,
-        "gather": MISSED,
-        "neighbours": PASSED,
-        "top_k": PASSED,
-        "packed": PASSED,
-    }
+    assert states(found) == {"memory": MISSED, "gather": MISSED, "neighbours": PASSED, "packed": PASSED}
 
 
 def test_a_pipeline_without_legs_begins_where_hits_are_given(state):
     stages = (Stage("greet"), ranked("recall", A, B), packing(1))
-    assert states(told(state, 1, *stages)[1]) == {"recall": PASSED, "top_k": PASSED, "packed": PASSED}
+    assert states(told(state, 1, *stages)[1]) == {"recall": PASSED, "packed": PASSED}
     missing = told(state, 3, *stages)[1]
     assert (missing[0].state, missing[0].fact) == (DROPPED, "not in this stage's results")
-    assert [step.state for step in missing[1:]] == [NOT_REACHED, NOT_REACHED]
+    assert [step.state for step in missing[1:]] == [NOT_REACHED]
 
 
 def test_a_stage_that_fell_back_is_degraded_and_says_why(state):
@@ -180,8 +166,8 @@ def test_the_chunk_that_came_furthest_is_followed_and_the_others_are_counted(sta
     )
     journey, found = told(replace(state, top_k=2), 9, *stages)
     assert journey.followed == second.chunk_id
-    assert [step.state for step in found] == [PASSED, MISSED, PASSED, PASSED, PASSED, PASSED]
-    assert ways(journey, chunks=7) == (Way("packed", 1, is_packed=True), Way("top_k", 1), Way("cut", 1), Way("", 4))
+    assert [step.state for step in found] == [PASSED, MISSED, PASSED, PASSED, PASSED]
+    assert ways(journey, chunks=7) == (Way("packed", 1, is_packed=True), Way("packed", 1), Way("cut", 1), Way("", 4))
 
 
 class Ticking:
@@ -207,14 +193,14 @@ def test_a_search_that_ran_out_of_time_lost_everything_where_it_ended(state):
     (lost,) = (step for step in found if step.state is DROPPED)
     assert (lost.name, lost.fact) == ("packed", "the deadline passed before passages were packed")
     assert lost.remedy == "A deadline_ms above 2,000 would have allowed it to continue."
-    assert found[-3].state is DEGRADED
+    assert found[-2].state is DEGRADED
 
 
 def test_before_any_leg_there_is_only_the_lack_of_time(state):
     stages = (Stage("read"), legs(leg("memory", A)), packing(1))
     _, found = told(replace(state, deadline=Deadline.after(2.0, Ticking())), 1, *stages)
     assert found[0].fact == "the deadline passed before anything was found"
-    assert [step.state for step in found] == [DROPPED, NOT_REACHED, NOT_REACHED]
+    assert [step.state for step in found] == [DROPPED, NOT_REACHED]
 
 
 @pytest.mark.parametrize(
