@@ -74,8 +74,8 @@ def waterfall(spans: Sequence[Span], *, deadline_ms: int | None, soft_share: flo
 
 def _summary(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None) -> str:
     slowest = max(stages, key=lambda it: it.takes)
-    took = f"{total:,.0f} ms" + (f" of {deadline_ms:,} ms" if deadline_ms else "")
-    return f"{took}. Slowest stage: {slowest.label}, {slowest.takes:.1f} ms. Legs run in parallel."
+    took = f"{milliseconds(total / 1000)} ms" + (f" of {deadline_ms:,} ms" if deadline_ms else "")
+    return f"{took}. Slowest stage: {slowest.label}, {milliseconds(slowest.takes / 1000)} ms. Legs run in parallel."
 
 
 def _bars(stages: Sequence[_TimedStage]) -> dict[str, Any]:

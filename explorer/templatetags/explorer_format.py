@@ -19,7 +19,7 @@ from explorer.components.chunk_tables import text_and_tables
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
 from explorer.components.links import document_url
-from explorer.components.preset_numbers import version_label
+from explorer.components.preset_numbers import figure, version_label
 from explorer.components.scope import sources_label
 from explorer.components.snippets import Segment
 from explorer.navigation import place_of
@@ -80,9 +80,9 @@ def at_key(words: Mapping[str, str], key: str) -> str:
 
 
 @register.filter
-def thousands(number: int) -> str:
-    """Return an integer with separators: 1,204."""
-    return f"{number:,}"
+def thousands(number: float) -> str:
+    """Return a number, rounded to a whole one, with separators: 1,204."""
+    return f"{number:,.0f}"
 
 
 @register.filter
@@ -122,6 +122,7 @@ register.filter("text_and_tables", text_and_tables)
 register.filter("preset_title", wording.preset_title)
 register.filter("stage_fill", stage_colour)
 register.filter("version_label", version_label)
+register.filter("figure", figure)
 
 
 @register.filter

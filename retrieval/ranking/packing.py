@@ -33,7 +33,7 @@ def pack(
             passages.append(Passage(len(passages) + 1, hit, line, tokens))
             left -= tokens
         else:
-            detail = f"{tokens} tokens, {left} of {budget_tokens} left"
+            detail = f"{tokens:,} tokens, {left:,} of {budget_tokens:,} left"
             numbers = {"tokens": tokens, "left": left, "budget": budget_tokens}
             drops.append(Drop(hit.chunk_id, DropReason.BUDGET, detail, numbers))
     return tuple(passages), tuple(drops)

@@ -151,7 +151,7 @@ def gather(request: EvidenceRequest, *, principal: Principal, watch: Watch | Non
     sections = asked_sections(section_set, request.section)
     subject = " ".join(storable(request.subject).split())
     if len(subject) > MAX_SUBJECT:
-        raise InvalidRequestError(f"The subject has {len(subject)} characters; the maximum is {MAX_SUBJECT}.")
+        raise InvalidRequestError(f"The subject has {len(subject):,} characters; the maximum is {MAX_SUBJECT:,}.")
     # What concerns the request as a whole is raised before anything is searched.
     if request.draft and not (principal.actor or principal).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")

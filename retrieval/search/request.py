@@ -125,6 +125,7 @@ def checked_query(text: str) -> str:
     if not query:
         raise EmptyQueryError
     if len(query) > settings.CORECUBE_MAX_QUERY_CHARACTERS:
-        message = f"The query has {len(query)} characters; the maximum is {settings.CORECUBE_MAX_QUERY_CHARACTERS}."
+        limit = settings.CORECUBE_MAX_QUERY_CHARACTERS
+        message = f"The query has {len(query):,} characters; the maximum is {limit:,}."
         raise QueryTooLongError(message)
     return query

@@ -56,7 +56,7 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
         sent, read = len(state.query.text), len(state.query.retrieval_text)
         if read == sent:
             return state
-        return state.noted(Note("query_cut", f"Retrieval reads the first {read} of {sent} characters."))
+        return state.noted(Note("query_cut", f"Retrieval reads the first {read:,} of {sent:,} characters."))
 
     def read(self, state: SearchState) -> QueryTerms:
         """Return the query's terms; raise SearchTimeoutError, DatabaseUnavailableError."""

@@ -90,9 +90,9 @@ class Bm25(BaseStage, name="bm25", needs={"terms", "scope"}, gives={"rankings"})
         if not state.deadline.leg_seconds:
             return (), Note("bm25_timeout", "The BM25 leg timed out.", degraded=True)
         found = view.best(composer.strict, self.config.depth)
-        note = Note("bm25", f"BM25 index, {state.terms.corpus_size} chunks in scope.")
+        note = Note("bm25", f"BM25 index, {state.terms.corpus_size:,} chunks in scope.")
         if composer.relaxed is not None and len(found) < self.config.depth:
-            note = Note("bm25_relaxed", f"{len(found)} chunks match the phrase; others rank after them.")
+            note = Note("bm25_relaxed", f"{len(found):,} chunks match the phrase; others rank after them.")
             found += [it for it in view.best(composer.relaxed, self.config.depth) if it not in found]
         best = found[: self.config.depth]
         return tuple(Hit(it, score, ScoreType.BM25, signals={"bm25": score}) for it, score in best), note

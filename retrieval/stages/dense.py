@@ -88,7 +88,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
         if size >= _FEW_CHUNKS and (found := self._by_files(vector, state)):
             return found
         if size < self.config.exact_below:
-            return self._exact(vector, state), Note("dense_exact", f"Compared all {size} chunks in scope.")
+            return self._exact(vector, state), Note("dense_exact", f"Compared all {size:,} chunks in scope.")
         if 0 < len(state.filter.documents) <= _FEW_DOCUMENTS:
             return self._exact(vector, state), Note("dense_exact", "Compared all chunks of the requested documents.")
         ranking = store.dense_hnsw(
@@ -103,9 +103,9 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
         )
         if len(ranking) >= min(self.config.depth, size):
             scan = "" if self.index.scan == "halfvec" else f" by {self.index.scan}, rescored with full vectors"
-            return ranking, Note("dense_hnsw", f"HNSW index{scan}, {size} chunks in scope.")
+            return ranking, Note("dense_hnsw", f"HNSW index{scan}, {size:,} chunks in scope.")
         # The scan ends after a number of vectors, whether or not enough of them were in scope.
-        text = f"The HNSW index returned only {len(ranking)} hits in scope; compared all {size} chunks."
+        text = f"The HNSW index returned only {len(ranking)} hits in scope; compared all {size:,} chunks."
         return self._exact(vector, state), Note("dense_exact", text)
 
     def _by_files(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note] | None:
@@ -127,7 +127,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
             )
         except VectorFilesUnavailableError:
             return None
-        return ranking, Note(FILES, f"Compared all {size} chunks in scope in the vector files.")
+        return ranking, Note(FILES, f"Compared all {size:,} chunks in scope in the vector files.")
 
     def _exact(self, vector: Vector, state: SearchState) -> Ranking:
         return store.dense_exact(

@@ -150,7 +150,7 @@ class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"ran
             )
         except Bm25UnavailableError:
             return None
-        return ranking, (Note(BY_INDEX, f"Scored the best candidates of the BM25 index, {size} chunks in scope."),)
+        return ranking, (Note(BY_INDEX, f"Scored the best candidates of the BM25 index, {size:,} chunks in scope."),)
 
     def _attempt(self, match: str, at_most: int, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
         if not at_most:

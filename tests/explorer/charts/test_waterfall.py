@@ -38,6 +38,11 @@ def test_the_table_says_what_the_figure_draws(finished):
     assert "embedded, 6.0 ms" in chart.summary
 
 
+def test_a_short_time_is_rounded_as_in_the_strip():
+    chart = waterfall((Span("analyze", 0.0092, 0, 0),), deadline_ms=2000)
+    assert "9.2 ms of 2,000 ms" in chart.summary
+
+
 def test_a_deadline_far_away_is_an_arrow_and_a_near_one_a_line(finished):
     far = waterfall(finished.trace, deadline_ms=2000).layout
     assert "shapes" not in far

@@ -58,7 +58,7 @@ class RouteStructure(SectionStage, name="structure", needs={"section", "terms", 
         except SearchTimeoutError:
             return state.noted(Note("structure_timeout", "The search in headings timed out.", degraded=True))
         chunks = sum(it.end - it.start + 1 for it in found)
-        text = f"{len(found)} parts of documents have matching headings, {chunks} chunks."
+        text = f"{len(found)} parts of documents have matching headings, {chunks:,} chunks."
         event = {"event": "headings_found", "headings": len(found), "chunks": chunks}
         parts = state.parts_with(replace(section, headings=found))
         return state.with_more(parts=parts, notes=(Note("structure", text),), events=(event,))

@@ -89,7 +89,7 @@ class PackContext(BaseStage, name="pack_context", needs={"hits", "facts", "order
             if drop.chunk_id not in packed_ids:
                 drops.setdefault(drop.chunk_id, drop)
         if found.tokens > (budget := self.config.budget_tokens):
-            text = f"The {len(found.kept)} best hits alone have {found.tokens} tokens; the budget is {budget}."
+            text = f"The {len(found.kept)} best hits alone have {found.tokens:,} tokens; the budget is {budget:,}."
             notes.append(Note("pack_over_budget", text, degraded=True))
         event = {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}
         return state.with_more(passages=passages, drops=drops.values(), notes=notes, events=(event,))
@@ -100,6 +100,6 @@ class PackContext(BaseStage, name="pack_context", needs={"hits", "facts", "order
         budget = self.config.budget_tokens
         for it in found.dropped:
             role = "primary hit" if it.item.role == PRIMARY else it.item.role.replace("_", "-")
-            detail = f"{role} of {it.tokens} tokens, {total - budget} over the budget of {budget}"
+            detail = f"{role} of {it.tokens:,} tokens, {total - budget:,} over the budget of {budget:,}"
             yield Drop(it.item.chunk_id, DropReason.BUDGET, detail, {"needed": total, "budget": budget})
             total -= it.tokens

@@ -83,6 +83,6 @@ class Sparse(BaseStage, name="sparse", needs={"query", "terms", "scope"}, gives=
         )
         size = state.terms.corpus_size
         if size < self.config.exact_below:
-            return sparse_exact(look), Note("sparse_exact", f"{len(vector.places)} terms, compared {size} chunks.")
+            return sparse_exact(look), Note("sparse_exact", f"{len(vector.places)} terms, compared {size:,} chunks.")
         ranking = sparse_hnsw(look, ef_search=self.config.ef_search)
-        return ranking, Note("sparse_hnsw", f"{len(vector.places)} terms, HNSW index, {size} chunks in scope.")
+        return ranking, Note("sparse_hnsw", f"{len(vector.places)} terms, HNSW index, {size:,} chunks in scope.")

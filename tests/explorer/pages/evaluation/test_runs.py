@@ -10,7 +10,7 @@ from explorer.pages.evaluation import comparison
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.evaluation.question_sets import CaseFacts, expect, save_case
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import EvaluationRun, Judgment, LanguageModel, SearchRecord
+from retrieval.models import EvaluationRun, Judgment, LanguageModel, RunCase, SearchRecord
 from retrieval.presets.catalog import preset_named
 from tests.questions import ROLLBACK, TANGERINE
 
@@ -160,6 +160,17 @@ def test_several_runs_are_compared_with_a_baseline(browse, start):
     assert f"a=run%3A{runs[0].pk}&b=run%3A{runs[1].pk}" in link
     assert "Holm" in page(shown)
     assert page(shown).count(f"/runs/{runs[2].pk}/") == 1
+
+
+def test_large_figures_have_separators(browse, start):
+    runs = [start(), start("helix")]
+    RunCase.objects.update(tokens=2301, milliseconds=1204.4)
+    client = browse("alice")
+    shown = page(client.get(f"/runs/{runs[0].pk}/"))
+    assert "<dd>2,301</dd>" in shown
+    assert "<dd>1,204 / 1,204 ms</dd>" in shown
+    compared = page(client.get(f"/runs/compare/?a={runs[0].pk}&b={runs[1].pk}"))
+    assert '<td class="number">2,301</td>' in compared
 
 
 def test_too_many_runs_and_none_are_refused(browse, start):

@@ -65,6 +65,12 @@ def test_a_drop_for_want_of_access_is_a_count_and_nothing_more(make_outcome):
         assert told not in page
 
 
+def test_the_settings_of_a_stage_have_separators(make_outcome):
+    cell = funnel(make_outcome(trace=(Span("assemble", 0.001, 3, 3),)), {})["cells"][0]
+    page = render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""})
+    assert '<dd>4,000 <span class="faint">tokens</span></dd>' in page
+
+
 def test_hits_that_were_gone_are_a_count_whether_or_not_there_is_such_a_chunk(make_outcome):
     """A hit of somebody's own that a filter left out, one out of scope and one that is gone look the same."""
     whole = make_outcome()
