@@ -63,7 +63,7 @@ def test_two_presets_are_measured_and_compared(alice, world):
         expect(page.get_by_role("progressbar")).to_have_count(0)
         expect(page.get_by_role("region", name="Result of each case")).to_contain_text("rollback")
     page.get_by_role("button", name="Compare", exact=True).click()
-    expect(page.locator("h1")).to_contain_text("General search and Agent search")
+    expect(page.locator("h1")).to_contain_text("General search, shipped defaults and Agent search, shipped defaults")
     expect(page.get_by_role("region", name="Measures of both runs")).to_contain_text("nDCG@10")
 
 

@@ -310,10 +310,10 @@ def test_a_schedule_queues_each_turn_once(folders):
     assert len(queue_due()) == 1
 
 
-def test_a_turn_is_a_tenth_early_or_late_at_most():
+def test_a_turn_is_a_tenth_early_at_most_and_never_late():
     now = timezone.now()
-    assert next_start(now, 100, lambda: 0.0) == now + timedelta(minutes=90)
-    assert next_start(now, 100, lambda: 1.0) == now + timedelta(minutes=110)
+    assert next_start(now, 100, lambda: 0.0) == now + timedelta(minutes=100)
+    assert next_start(now, 100, lambda: 1.0) == now + timedelta(minutes=90)
 
 
 def test_workers_are_told_of_a_sync_now_and_then(folders):
