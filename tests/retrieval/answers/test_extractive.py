@@ -13,6 +13,7 @@ from retrieval.answers.extractive import ExtractiveProvider, chosen_texts, extra
 from retrieval.answers.quoting import choose
 from retrieval.answers.threads import AnswerThreads
 from retrieval.engine.types import QueryTerms, Term, Verdict
+from retrieval.llm.citations import find_citations
 from retrieval.llm.types import Task, Turn
 from retrieval.ranking.quotes.candidates import candidates, embedded_texts, runs
 from retrieval.ranking.quotes.ranker import Scored
@@ -98,6 +99,19 @@ def test_what_may_not_be_answerable_gets_the_nearest_text_and_says_so(leave, ter
     assert first == "This may not answer your question. The nearest text:"
     assert asserted.text.endswith(rest)
     assert not hedged.refused
+
+
+def test_an_improbable_answer_has_two_quotes_at_most(passage, terms):
+    texts = "Paid leave is 27 days long.", "Paid leave ends in March at last.", "Paid leave is granted by the lead."
+    passages = [passage(number, text) for number, text in enumerate(texts, start=1)]
+    task = task_of("paid leave", passages, terms(paid=3.0, leav=1.0))
+    probable, improbable = (
+        extract_answer(replace(task, answerability=replace(judged(Verdict.PARTIAL), confidence=it)), language="english")
+        for it in (0.5, 0.49)
+    )
+    assert len(find_citations(probable.text, 3)) == 3
+    assert len(find_citations(improbable.text, 3)) == 2
+    assert probable.text.startswith(improbable.text)
 
 
 @given(
