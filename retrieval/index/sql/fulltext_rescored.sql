@@ -1,14 +1,6 @@
--- The chunks in scope that match a query's terms best among candidates from the BM25 index and all chunks of documents that
--- changed since this was written, by the score of `parts/score.sql`.
+-- Candidates from the BM25 index that are in scope and match a query's terms, best first by the score of `parts/score.sql`.
 SELECT chunk.document_id, chunk.ordinal, matched.score
-FROM (
-    SELECT candidate.document_id, candidate.ordinal
-    FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) AS candidate (document_id, ordinal)
-    UNION
-    SELECT fresh.document_id, fresh.ordinal
-    FROM retrieval_chunk AS fresh
-    WHERE fresh.document_id = ANY(%(changed)s::uuid[]) AND {in scope: fresh.connection_id}
-) AS found
+FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) AS candidate (document_id, ordinal)
 JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
 CROSS JOIN LATERAL (
     SELECT sum(terms.idf * ranked.rank / (ranked.rank + %(saturation)s::float8)) AS score
