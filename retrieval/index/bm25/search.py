@@ -36,8 +36,9 @@ def fulltext_by_index(  # noqa: PLR0913 -- keyword-only, each a plain fact
     depth: int,
     timeout_seconds: float,
 ) -> Ranking:
-    """Return the `depth` chunks in scope with the highest full-text score among the best twice as many by BM25.
+    """Return the `depth` chunks in scope with the highest full-text score.
 
+    Scored are the best twice as many by BM25, and all chunks of documents that changed since the index was written.
     Raises Bm25UnavailableError for the index of another database, one too far behind, and where most of its candidates
     are gone, as after a restored backup; and SearchTimeoutError.
     """
