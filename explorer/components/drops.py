@@ -86,7 +86,7 @@ def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> dict[str, Any]:
         "gone": gone,
         # Those that were no longer in the store, with the reason; they are never named.
         "gone_words": f"{gone:,} {DropReason.STALE.label}" if gone else "",
-        # Where some have neither a row nor a reason.
+        # Empty where all have a row or a reason.
         "listed": f"{len(shown):,} of {len(dropped):,} listed" if len(shown) + gone < len(dropped) else "",
     }
 

@@ -49,9 +49,9 @@ def stored_funnel(
 
 
 def opened_part(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the template and context of what htmx draws because it was opened, else None.
+    """Return the template of a part, a stage or the verdict that htmx draws as it opens, and its variables.
 
-    That is a part of the strip, a stage or the verdict.
+    None for any other request.
     """
     kind, _, name = (request.htmx.target or "").partition("-")
     if kind == "verdict" and panels["answerability"]:

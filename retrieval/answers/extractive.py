@@ -36,8 +36,8 @@ OFFER: Final = "I answer questions about your documents and show the sources. Wh
 WELCOME: Final = "You're welcome. What else would you like to know?"
 _FURTHER: Final = "Also found:"
 _NEAR: Final = 2.0  #: Quotes whose log-odds are so much below the best one's come after these words.
-_UNSURE: Final = 0.5  #: Below this confidence only the first quotes are shown: the others hardly ever answer.
-_FEW: Final = 2
+_IMPROBABLE: Final = 0.5  #: Confidence below which further quotes hardly ever answer.
+_MAX_IMPROBABLE: Final = 2  #: Quotes that are shown then.
 MAX_CHARACTERS: Final = 700
 _GAP: Final = "\n\n"
 _MAX_NEAR_MISSES: Final = 3
@@ -169,8 +169,8 @@ def extract_answer(task: Task, *, language: str) -> Answer:
         if task.is_follow_up:  # What the answer before it showed is not shown again.
             conflicts = tuple(it for it in conflicts if any(holds(one.candidate, it.first) for one in ranked))
         quotes = chosen_texts(ranked, conflicts, max_characters=MAX_CHARACTERS - len(first) - len(_GAP))
-        if task.answerability and task.answerability.confidence < _UNSURE:
-            quotes = quotes[:_FEW]
+        if task.answerability and task.answerability.confidence < _IMPROBABLE:
+            quotes = quotes[:_MAX_IMPROBABLE]
     text = _GAP.join((first, *quotes)) if quotes else _refusal(task, passages)
     citations = find_citations(text, len(passages))
     return Answer(text, citations, extractive=True, refused=not quotes)

@@ -87,7 +87,7 @@ def history() -> str:
 
 
 def known_history() -> str:
-    """Return the same, read once by a process for a database: it never changes."""
+    """Return the history of this database, which never changes: a process reads it once."""
     return _known_history(str(connection.settings_dict["NAME"]))
 
 
@@ -109,9 +109,9 @@ def changed_after(position: int, documents: Collection[UUID]) -> set[UUID]:
 
 
 def changed_in_scope(position: int, *, scope: AccessScope, timeout_seconds: float) -> list[str] | None:
-    """Return the documents in scope that changed in a transaction after one; None if they are more than 200 or unknown.
+    """Return the ids of the documents in scope that changed in a transaction after `position`.
 
-    Changes that every read model has are forgotten. Raises SearchTimeoutError.
+    None for more than 200 documents, and if some changes since then were deleted. Raises SearchTimeoutError.
     """
     given = {"position": position, "max_changed": MAX_CHANGED, "scope": scope.connection_ids}
     ((changed, lacks),) = fetch(_CHANGED, given, timeout_seconds=timeout_seconds)[1]

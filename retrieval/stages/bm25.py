@@ -13,6 +13,7 @@ from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.question import Composer, Question
 from retrieval.index.bm25.reader import Reader
+from retrieval.stages.analyze import languages_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +104,10 @@ def question_of(state: SearchState, config: Bm25Config, text_search_config: str)
 
     `text_search_config` is that of connections that name none.
     """
-    connections = [inclusion.connection for inclusion in state.scope.included]
     return Question(
         clauses=clauses_of(state.query),
         connection_ids=state.scope.connection_ids,
-        languages=frozenset(it.language or text_search_config for it in connections),
+        languages=frozenset(languages_of(state.scope, text_search_config)),
         frequencies={schema.folded(term.lexeme): term.document_frequency for term in state.terms.terms},
         corpus_size=state.terms.corpus_size,
         weights={

@@ -25,7 +25,7 @@ _TOO_COMMON: Final = 10  #: A phrase whose words match more than this many times
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FulltextConfig(Tunables, label="Full-text search"):
-    """The full-text leg."""
+    """Settings of the full-text leg."""
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.")
     relax_below: int = costly(
@@ -128,7 +128,10 @@ class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"ran
         return ranking, (Note("fulltext_relaxed", text), *capped)
 
     def _by_index(self, state: SearchState) -> tuple[Ranking, tuple[Note, ...]] | None:
-        """Return None where the index cannot be used: it is not there or behind, or stems otherwise than full text."""
+        """Return None where the index cannot be used.
+
+        It may be missing, too far behind or in another language; it does not read operators and filters as full text.
+        """
         size, demands = state.terms.corpus_size, state.terms.has_operators or self.config.cover_density or state.filter
         if self.index is None or size < _FEW_CHUNKS or demands:
             return None

@@ -145,7 +145,10 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
 
 
 def _opened_panel(request: HtmxHttpRequest, panels: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the template and context of the context or a score breakdown that htmx draws as it opens, else None."""
+    """Return the template of the tab Context or of a score breakdown that htmx draws as it opens, and its variables.
+
+    None for any other request.
+    """
     if request.htmx.target == "context":
         return "explorer/explorer/_context.html", {}
     row = next((it for it in panels["hits"] if f"ledger-{it['rank']}" == request.htmx.target), None)

@@ -24,6 +24,7 @@ from retrieval.search.service import search as search_all
 from retrieval.stages import fulltext
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.fulltext import Fulltext, FulltextConfig
+from tests.followers import wait_for_others
 
 BY_INDEX, ALONE = ["fulltext_index"], ["fulltext_relaxed"]
 QUESTION = "rollback the staging queue in March"
@@ -38,6 +39,7 @@ def of_any_size(settings, monkeypatch):
 @pytest.fixture
 def index(transactional_db, world, settings):
     """The world's BM25 index; from now on nobody updates it."""
+    wait_for_others()
     follower().rebuild()
     settings.CORECUBE_BM25 = False
     return Reader(Folder(settings.CORECUBE_BM25_DIR))

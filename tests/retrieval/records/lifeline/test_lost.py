@@ -9,6 +9,7 @@ from retrieval.index.bm25.follower import follower
 from retrieval.models import Chunk, TermFrequency
 from retrieval.records.lifeline.types import StepState
 from retrieval.stages import fulltext
+from tests.followers import wait_for_others
 from tests.retrieval.records.lifeline.conftest import put
 
 _REMEDY = re.compile(r"An? (\w+\.\w+) of at (?:least|most) ([\d,.]*\d)")
@@ -31,6 +32,7 @@ def bm25(transactional_db, shelf, settings, monkeypatch):
     """The BM25 index of the shelf, from which full text takes its candidates."""
     settings.CORECUBE_BM25 = True
     monkeypatch.setattr(fulltext, "_FEW_CHUNKS", 0)
+    wait_for_others()
     follower().rebuild()
 
 
