@@ -1,7 +1,9 @@
 """Finding the query's lexemes in a text, stemmed as PostgreSQL stemmed the query. Free of Django."""
 
 import re
-from collections.abc import Callable
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from threading import local
@@ -35,6 +37,15 @@ def stemmer(text_search_config: str) -> Callable[[str], str]:
     return lru_cache(maxsize=_CACHED_STEMS)(stem)
 
 
+@cache
+def _accented() -> Mapping[str, str]:
+    """Return the accented forms of each Latin, Greek and Cyrillic letter."""
+    forms = defaultdict[str, str](str)
+    for letter in map(chr, range(0xC0, 0x530)):
+        forms[unicodedata.normalize("NFD", letter)[0]] += letter
+    return forms
+
+
 @dataclass(frozen=True)
 class TermFinder:
     """Finds the query's terms in a text."""
@@ -54,14 +65,15 @@ class TermFinder:
 
     @cached_property
     def _initials(self) -> tuple[str, ...]:
-        return tuple({bare[0] for _, bare, _ in self._bare})
+        initials = {bare[0] for _, bare, _ in self._bare}
+        return tuple(initials.union(*(_accented().get(it, "") for it in initials)))
 
     def found(self, text: str) -> frozenset[str]:
         """Return the lexemes in the text."""
         if not self.terms:
             return frozenset()
         lowered = text.lower()
-        # A stem begins as its word does.
+        # A stem begins as its word does, perhaps without the accent: "ol" is the stem of "Öl".
         stems = {self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(self._initials)}
         return frozenset(
             [lexeme for lexeme, bare, is_word in self._bare if (bare in stems if is_word else bare in lowered)]

@@ -34,6 +34,15 @@ def test_a_lexeme_is_not_found_inside_another_word(lexeme, text):
     assert finder(lexeme).found(text) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("config", "word"), [("german", "Öl"), ("german", "Übungen"), ("german", "Ärzte"), ("spanish", "Área")]
+)
+def test_a_stem_without_the_accent_of_its_word_is_found(config, word):
+    lexeme = stemmer(config)(word.lower())
+    assert lexeme[0] != word[0].lower(), "the stemmer takes the accent off"
+    assert finder(lexeme, config=config).found(f"1 {word}.") == {lexeme}
+
+
 def test_words_stay_as_they_are_where_there_is_no_stemmer():
     assert finder("leaves", config="simple").found("Leaves fall") == {"leaves"}
     assert finder("leav", config="simple").found("Leaves fall") == frozenset()
