@@ -1,12 +1,15 @@
 """Django's PostgreSQL backend with a pool that reconnects at once, compatible with poolers.
 
 psycopg's pool retries with increasing delays of up to minutes. This one retries with every request for a connection.
-Statements that test a connection have a timeout: a stopped server keeps connections open and never responds.
+Each connection is tested before it is used: by a statement, unless it was used a moment ago and the server has sent
+nothing since. Statements that test a connection have a timeout: a stopped server keeps connections open and never
+responds.
 """
 
 import select
 from time import monotonic
 from typing import Any, ClassVar, Final
+from weakref import WeakKeyDictionary
 
 import psycopg
 from django.db.backends.base.base import NO_DB_ALIAS
@@ -14,6 +17,7 @@ from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 ANSWER_SECONDS: Final = 2.0  #: Longer than an empty statement takes on a busy server.
+TRUSTED_SECONDS: Final = 0.5  #: Time after its last use in which a connection is not tested by a statement.
 Session = psycopg.Connection[Any]
 
 
@@ -66,6 +70,7 @@ class ReconnectingPool(ConnectionPool[Session]):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 -- psycopg's options
         super().__init__(**options, reconnect_timeout=0.0)
         self._failure = ""
+        self._used_at = WeakKeyDictionary[Session, float]()
 
     def getconn(self, timeout: float | None = None) -> Session:
         """Return a working connection; raise OperationalError if none can be made, PoolTimeout if none is free."""
@@ -73,11 +78,24 @@ class ReconnectingPool(ConnectionPool[Session]):
         deadline = monotonic() + seconds
         while (left := deadline - monotonic()) > 0:
             connection = super().getconn(left)
-            if answers(connection):
+            if self._is_trusted(connection) or answers(connection):
                 return connection
             # It is closed, and the pool replaces it. Others may be as old, so try the next one at once.
             self.putconn(connection)
         raise PoolTimeout(f"No working database connection was free within {seconds:.0f} s.")
+
+    def putconn(self, conn: Session) -> None:
+        """Take back a connection that `getconn` returned."""
+        self._used_at[conn] = monotonic()
+        super().putconn(conn)
+
+    def _is_trusted(self, connection: Session) -> bool:
+        """Return whether a connection was used a moment ago and nothing came since: a server says why it closes one."""
+        if monotonic() - self._used_at.get(connection, -TRUSTED_SECONDS) >= TRUSTED_SECONDS or connection.closed:
+            return False
+        watched = select.poll()
+        watched.register(connection.pgconn.socket, select.POLLIN)
+        return not watched.poll(0)
 
     def reconnect_failed(self) -> None:
         """Fail all waiting clients, unless a connection in use may still be returned."""

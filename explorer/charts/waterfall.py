@@ -33,12 +33,17 @@ class _TimedStage:
 
 
 def timed(spans: Sequence[Span]) -> Iterator[tuple[Span, float]]:
-    """Yield every span with its start in seconds: stages run one after another, children start with their parent."""
+    """Yield every span with its start in seconds: stages run one after another, children start with their parent.
+
+    A child that took longer began before its parent: its result was prefetched.
+    """
     clock = 0.0
     for span in spans:
         if not span.parent:
-            yield from ((it, clock) for it in (span, *(child for child in spans if child.parent == span.stage)))
-            clock += span.seconds
+            end = clock + span.seconds
+            yield span, clock
+            yield from ((it, min(clock, end - it.seconds)) for it in spans if it.parent == span.stage)
+            clock = end
 
 
 def timed_stages(spans: Sequence[Span]) -> tuple[_TimedStage, ...]:

@@ -1,14 +1,15 @@
 """Running stages over a search state, and checking their wiring at construction."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import perf_counter
 from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from corecube import tracing
-from corecube.errors import CoreCubeError
+from corecube.errors import CoreCubeError, DatabaseUnavailableError
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState, Span
 from retrieval.errors import PipelineError, StageError, UnknownModeError
@@ -155,6 +156,11 @@ def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = per
     return replace(after, trace=(*after.trace, span))
 
 
+def run_alone(stage: Stage, state: SearchState) -> SearchState:
+    """Run one stage and return the state with only what it adds: rankings, events, drops, notes and a span."""
+    return run_stage(stage, replace(state, rankings={}, events=(), drops=(), notes=(), trace=()))
+
+
 def marked(state: SearchState, stage: str, code: str, text: str) -> SearchState:
     """Return the state with a span for a stage that did not run, and a degraded note in it."""
     note = Note(code, text, degraded=True)
@@ -198,37 +204,48 @@ class Legs:
         """The rankings, and what the stages in `parallel` give."""
         return frozenset({"rankings"}).union(*(stage.gives for stage in self.parallel))
 
-    @property
-    def _others(self) -> list[tuple[Stage, ...]]:
-        """The stages of each further thread; `parallel` runs after the last leg.
-
-        A separate thread would take processor time from the first leg, which is the slowest.
-        """
-        threads: list[tuple[Stage, ...]] = [(leg,) for leg in self.legs[1:]]
-        if self.parallel:
-            threads[-1:] = [(*(threads[-1] if threads else ()), *self.parallel)]
-        return threads
-
     def only(self, leg: str) -> "Legs":
         """Return the same with only the leg of this name."""
         return replace(self, legs=tuple(it for it in self.legs if it.name == leg))
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with every leg's ranking; the first leg runs in the caller's thread."""
+        """Return the state with every leg's ranking; legs that were prefetched do not run again."""
+        ahead = {leg.name: state.prefetch[leg.name] for leg in self.legs if leg.name in state.prefetch}
+        # The legs run again for other texts.
+        state = replace(state, prefetch={name: it for name, it in state.prefetch.items() if name not in ahead})
 
-        def run(stages: Iterable[Stage]) -> list[SearchState]:
-            return [run_stage(stage, state) for stage in stages]
+        def run(stages: Iterable[Stage]) -> dict[str, SearchState]:
+            return {stage.name: run_alone(stage, state) for stage in stages}
 
-        others = [self.executor.submit(run, stages) for stages in self._others]
-        first = run_stage(self.legs[0], state)
-        outcomes = [first, *(after for other in others for after in other.result())]
-        for after in outcomes[len(self.legs) :]:
-            state = replace(state, parts={**state.parts, **after.parts})
-        spans = [span for after in outcomes for span in after.trace[len(state.trace) :]]
+        here, *beside = self._threads([leg for leg in self.legs if leg.name not in ahead])
+        others = [self.executor.submit(run, stages) for stages in beside]
+        found = run(here)
+        for other in others:
+            found |= other.result()
+        for leg in self.legs:
+            if leg.name in ahead:
+                try:
+                    found[leg.name] = ahead[leg.name]()
+                except DatabaseUnavailableError:
+                    # The prefetching thread had no free connection.
+                    found |= run((leg,))
+        afters = [found[stage.name] for stage in (*self.legs, *self.parallel)]
         return replace(
             state,
-            rankings={leg: ranking for after in outcomes for leg, ranking in after.rankings.items()},
-            events=(*state.events, *(event for after in outcomes for event in after.events[len(state.events) :])),
-            drops=(*state.drops, *(drop for after in outcomes for drop in after.drops[len(state.drops) :])),
-            trace=(*state.trace, *(replace(span, parent=self.name) for span in spans)),
+            parts=dict(chain(state.parts.items(), *(found[stage.name].parts.items() for stage in self.parallel))),
+            rankings=dict(chain(state.rankings.items(), *(after.rankings.items() for after in afters))),
+            events=(*state.events, *chain.from_iterable(after.events for after in afters)),
+            drops=(*state.drops, *chain.from_iterable(after.drops for after in afters)),
+            trace=(*state.trace, *(replace(span, parent=self.name) for after in afters for span in after.trace)),
         )
+
+    def _threads(self, legs: Sequence[Stage]) -> list[list[Stage]]:
+        """Return the stages of each thread, first the caller's. `parallel` runs after the last leg.
+
+        A separate thread would take processor time from the first leg, which is the slowest.
+        """
+        threads = [[leg] for leg in legs] or [[]]
+        if self.parallel:
+            threads += [[]] if len(threads) == 1 else []
+            threads[-1] += self.parallel
+        return threads

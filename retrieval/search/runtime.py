@@ -44,6 +44,7 @@ from retrieval.presets.consolidated.recovery_tiers import OtherIndexes
 from retrieval.presets.helix.route_examples import Routers, added_examples
 from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search.calibrations import active_models
+from retrieval.stages.prefetch import settle
 from retrieval.stages.resources import Resources
 
 _routers: Final = Routers()
@@ -60,20 +61,13 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def _settle(future: Future[_T], call: Callable[[], _T]) -> None:
-    try:
-        future.set_result(call())
-    except Exception as error:  # noqa: BLE001 -- handed to the caller by result()
-        future.set_exception(error)
-
-
 class InlineExecutor(Executor):
     """Runs each call at once, in the caller's thread."""
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Return a future that is done already."""
         future: Future[_T] = Future()
-        _settle(future, partial(fn, *args, **kwargs))
+        settle(future, partial(fn, *args, **kwargs))
         return future
 
 
@@ -83,7 +77,7 @@ class OwnThreads(Executor):
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Begin the call and return what it will give."""
         future: Future[_T] = Future()
-        Thread(target=_settle, args=(future, partial(fn, *args, **kwargs)), name="own", daemon=True).start()
+        Thread(target=settle, args=(future, partial(fn, *args, **kwargs)), name="own", daemon=True).start()
         return future
 
 

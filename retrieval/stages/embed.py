@@ -1,7 +1,7 @@
 """Embedding the query."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
@@ -9,13 +9,7 @@ from retrieval.encoders.vector_cache import CachedVector, QueryCache
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import EncoderError, EncoderTimeoutError
-
-
-class Prefetch(Protocol):
-    """Work for another thread, which a later stage waits for."""
-
-    def begun(self, state: SearchState) -> SearchState:
-        """Start the work and return the state with its futures."""
+from retrieval.stages.prefetch import Prefetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +18,7 @@ class Embed(BaseStage, name="embed", needs={"query", "scope"}, gives={"vector"})
 
     encoder: Encoder | None  #: None where the model is a remote service and the preset uses none.
     cache: QueryCache | None = None
-    ahead: Prefetch | None = None  #: Runs while the query is embedded.
+    ahead: tuple[Prefetch, ...] = ()  #: Runs while the query is embedded.
     calls: ModelCalls = field(default_factory=ModelCalls)
 
     about: ClassVar[About] = About(
@@ -46,7 +40,8 @@ class Embed(BaseStage, name="embed", needs={"query", "scope"}, gives={"vector"})
         if self.encoder is None:
             text = "The embedding model is a remote service, which this preset does not use; only text was searched."
             return state.noted(Note("embed_remote", text, degraded=True))
-        state = self.ahead.begun(state) if self.ahead else state
+        for work in self.ahead:
+            state = work.begun(state)
         text = state.query.for_models
         try:
             found = query_vector(text, state, encoder=self.encoder, cache=self.cache, calls=self.calls)

@@ -95,9 +95,9 @@ class PrefetchQuery:
         return replace(state, prefetch={**state.prefetch, Rerank.name: reading.result})
 
 
-def reading_ahead(reranker: Reranker | None, executor: Executor) -> PrefetchQuery | None:
-    """Return what reads the query ahead for a reranker of stored encodings; None for others."""
-    return PrefetchQuery(reranker, executor) if isinstance(reranker, HitReranker) else None
+def reading_ahead(reranker: Reranker | None, executor: Executor) -> tuple[PrefetchQuery, ...]:
+    """Return what reads the query ahead for a reranker of stored encodings; nothing for others."""
+    return (PrefetchQuery(reranker, executor),) if isinstance(reranker, HitReranker) else ()
 
 
 def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blend_weight: float | None) -> Ranking:

@@ -72,9 +72,9 @@ def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int
     if place is None:
         raise PipelineError("No leg can search for rephrasings.")
     before, legs = pipeline.stages[:place], pipeline.stages[place]
-    # Names are read from the question alone, so embedding a rephrasing prefetches nothing.
+    # What is prefetched is of the question alone.
     reading = tuple(
-        replace(stage, ahead=None) if isinstance(stage, Embed) else stage
+        replace(stage, ahead=()) if isinstance(stage, Embed) else stage
         for stage in before
         if stage.gives and stage.gives <= _READING
     )

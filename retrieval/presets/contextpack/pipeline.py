@@ -20,6 +20,7 @@ from retrieval.stages.embed import Embed
 from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
+from retrieval.stages.prefetch import PrefetchTerms, prefetched_leg
 from retrieval.stages.quality import Quality
 from retrieval.stages.resources import Resources
 
@@ -27,17 +28,14 @@ from retrieval.stages.resources import Resources
 def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeline:
     """Return the pipeline for context packs: scored by a language model, with neighbours of the best hits."""
     judge = resources.part(Judge)
+    analyze = Analyze(resources.text_search_config)
+    fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
+    ahead = (PrefetchTerms(analyze, resources.executor, prefetched_leg(fulltext)),)
     return Pipeline(
         (
-            Analyze(resources.text_search_config),
-            Embed(resources.encoder, resources.query_cache, calls=resources.calls),
-            Legs(
-                (
-                    Dense(config.dense, resources.index, files=resources.vectors),
-                    Fulltext(config.fulltext, resources.bm25, resources.text_search_config),
-                ),
-                resources.executor,
-            ),
+            Embed(resources.encoder, resources.query_cache, ahead, resources.calls),
+            analyze,
+            Legs((Dense(config.dense, resources.index, files=resources.vectors), fulltext), resources.executor),
             Fuse(config.fusion),
             Complete(config.fulltext, resources.index),
             CheckAccess(),

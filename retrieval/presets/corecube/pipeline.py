@@ -18,6 +18,7 @@ from retrieval.stages.floor import Floor
 from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
+from retrieval.stages.prefetch import Prefetch, PrefetchTerms, prefetched_leg
 from retrieval.stages.quality import Quality
 from retrieval.stages.rerank import Rerank, reading_ahead
 from retrieval.stages.resources import Resources
@@ -27,19 +28,17 @@ from retrieval.stages.ties import BreakTies
 def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
     """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
     reranker = resources.timed_reranker
+    analyze = Analyze(resources.text_search_config)
+    fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
+    ahead: tuple[Prefetch, ...] = (
+        PrefetchTerms(analyze, resources.executor, prefetched_leg(fulltext)),
+        *reading_ahead(reranker, resources.executor),
+    )
     return Pipeline(
         (
-            Analyze(resources.text_search_config),
-            Embed(
-                resources.encoder, resources.query_cache, reading_ahead(reranker, resources.executor), resources.calls
-            ),
-            Legs(
-                (
-                    Dense(config.dense, resources.index, files=resources.vectors),
-                    Fulltext(config.fulltext, resources.bm25, resources.text_search_config),
-                ),
-                resources.executor,
-            ),
+            Embed(resources.encoder, resources.query_cache, ahead, resources.calls),
+            analyze,
+            Legs((Dense(config.dense, resources.index, files=resources.vectors), fulltext), resources.executor),
             Fuse(config.fusion),
             Complete(config.fulltext, resources.index),
             CheckAccess(),

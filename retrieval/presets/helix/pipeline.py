@@ -1,19 +1,16 @@
 """The preset `helix`: several signals on the CPU alone."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Final
 
 from retrieval.engine.pipeline import Legs, Pipeline
-from retrieval.engine.state import SearchState
-from retrieval.engine.types import QueryTerms
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.optional_rerank import QueuedTier, optional_rerank
 from retrieval.presets.helix.router.routes import Router, RouterSource
 from retrieval.presets.helix.stages.diversify import Diversify
 from retrieval.presets.helix.stages.expand import Expand
-from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
+from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.presets.helix.stages.near_duplicates import NearDuplicates
 from retrieval.presets.helix.stages.pack import Pack
 from retrieval.presets.helix.stages.route import Route
@@ -29,45 +26,10 @@ from retrieval.stages.dense import Dense
 from retrieval.stages.embed import Embed
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
+from retrieval.stages.prefetch import PrefetchTerms
 from retrieval.stages.quality import Quality
 from retrieval.stages.rerank import Rerank
 from retrieval.stages.resources import Resources
-
-
-@dataclass(frozen=True, slots=True)
-class PrefetchQuestion:
-    """Reads a question's terms, the known projects and its names while the query is embedded.
-
-    In the order in which stages wait for them. The embedding leaves a CPU core free.
-    """
-
-    analyze: Analyze
-    route: Route
-    names: LinkEntities
-    executor: Executor
-
-    def begun(self, state: SearchState) -> SearchState:
-        """Return the state with futures of its terms, projects and names."""
-        terms: Future[QueryTerms] = Future()
-        projects: Future[Sequence[str]] = Future()
-        names = self.executor.submit(self._read, state, terms, projects)
-        begun = {self.analyze.name: terms.result, self.route.name: projects.result, self.names.name: names.result}
-        return replace(state, prefetch={**state.prefetch, **begun})
-
-    def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> QuestionNames:
-        """Return the names after setting the terms and the projects; without terms everything fails."""
-        try:
-            found = self.analyze.read(state)
-        except BaseException as error:
-            terms.set_exception(error)
-            projects.set_exception(error)
-            raise
-        terms.set_result(found)
-        try:
-            projects.set_result(self.route.projects(state))
-        except Exception as error:  # noqa: BLE001 -- handed to the stage that waits for them
-            projects.set_exception(error)
-        return self.names.read(replace(state, terms=found))
 
 
 def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
@@ -86,7 +48,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
         else ()
     )
     links = (Expand(config.graph, resources.index, it, pool) for it in names)
-    ahead = next((PrefetchQuestion(analyze, route, it, resources.executor) for it in names), None)
+    ahead = tuple(prefetch_question(analyze, route, it, resources.executor) for it in names)
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
@@ -114,6 +76,11 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             EstimateAnswerability.of(config.answerability, resources, "helix"),
         )
     )
+
+
+def prefetch_question(analyze: Analyze, route: Route, names: LinkEntities, executor: Executor) -> PrefetchTerms:
+    """Return what reads a question's terms, the known projects and its names, in the order in which they are needed."""
+    return PrefetchTerms(analyze, executor, {route.name: route.projects, names.name: names.read})
 
 
 def sparse_legs(config: HelixConfig, resources: Resources) -> tuple[Sparse, ...]:

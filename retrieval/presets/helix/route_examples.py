@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Final
@@ -19,6 +20,7 @@ from retrieval.encoders import Encoder
 from retrieval.engine.caches import TtlCache
 from retrieval.models import RouteExample
 from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
+from retrieval.stages.prefetch import settle
 
 MAX_CHARACTERS: Final = 300
 MAX_ADDED: Final = 500  #: Maximum number of added examples; each costs some milliseconds of a process's first search.
@@ -92,7 +94,7 @@ class Routers:
                 self._trained.clear()
                 _, future = self._trained[key] = (now, Future())
         if is_new:
-            executor.submit(_train, future, encoder, added)
+            executor.submit(settle, future, partial(trained_router, encoder, with_more(shipped_examples(), added)))
         return future.result() if future.done() and not _has_failed(future) else None
 
     def router_of(self, encoder: Encoder, executor: Executor) -> Callable[[], Router | None]:
@@ -102,13 +104,6 @@ class Routers:
 
 def _has_failed(future: "Future[Router]") -> bool:
     return future.done() and future.exception() is not None
-
-
-def _train(future: "Future[Router]", encoder: Encoder, added: Added) -> None:
-    try:
-        future.set_result(trained_router(encoder, with_more(shipped_examples(), added)))
-    except Exception as error:  # noqa: BLE001 -- a search continues without a router
-        future.set_exception(error)
 
 
 def trained_router(encoder: Encoder, examples: Examples) -> Router:

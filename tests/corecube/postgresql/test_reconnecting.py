@@ -13,7 +13,7 @@ from django.conf import settings
 from psycopg_pool import PoolTimeout
 
 from corecube.embedded.server import embedded_server
-from corecube.postgresql.base import ReconnectingPool, answers, ask
+from corecube.postgresql.base import TRUSTED_SECONDS, ReconnectingPool, answers, ask
 
 #: Far more than a step takes that does not wait for anything, on a busy machine too.
 _SOON = 60
@@ -162,6 +162,7 @@ def test_everybody_who_waits_is_told(gate, pool):
 def test_a_connection_that_is_never_answered_is_given_up(gate, pool):
     use(pool)
     gate.flows.clear()
+    time.sleep(TRUSTED_SECONDS)
     with pytest.raises(psycopg.OperationalError):
         use(pool)
     gate.flows.set()

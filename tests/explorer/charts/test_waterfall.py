@@ -18,6 +18,18 @@ def test_stages_follow_each_other_and_legs_begin_together(finished):
     assert stages["assemble"].ends == pytest.approx(finished.seconds * 1000)
 
 
+def test_a_leg_that_was_prefetched_ends_with_the_others():
+    spans = (
+        Span("embed", 0.006, 0, 0),
+        Span("dense", 0.003, 0, 9, parent="legs"),
+        Span("fulltext", 0.008, 0, 9, parent="legs"),
+        Span("legs", 0.004, 0, 18),
+    )
+    stages = {it.stage: it for it in timed_stages(spans)}
+    assert (stages["dense"].begins, stages["fulltext"].begins) == (pytest.approx(6.0), pytest.approx(2.0))
+    assert stages["fulltext"].ends == pytest.approx(10.0)
+
+
 def test_a_stored_trace_draws_the_same(finished):
     stored = spans_of(trace_json(finished.state, keep_words=False))
     live = waterfall(finished.trace, deadline_ms=2000)

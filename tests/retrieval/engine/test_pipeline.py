@@ -3,8 +3,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from corecube.errors import CoreCubeError
-from retrieval.engine.pipeline import Legs, Pipeline
+from corecube.errors import CoreCubeError, DatabaseUnavailableError
+from retrieval.engine.pipeline import Legs, Pipeline, run_alone
 from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.errors import PipelineError, StageError, UnknownModeError
 from retrieval.presets.helix.stages.names import QuestionNames
@@ -142,6 +142,28 @@ def test_a_stage_beside_the_legs_gives_what_it_finds_and_is_no_mode(state):
         ("legs", ""),
         ("read", ""),
     ]
+
+
+def test_a_prefetched_leg_does_not_run_again_but_does_for_another_text(state):
+    ran = []
+    fulltext = replace(leg("fulltext", 2), deed=lambda it: (ran.append("late"), leg("fulltext", 3)(it))[1])
+    early = run_alone(leg("fulltext", 2), state)
+    with ThreadPoolExecutor(1) as executor:
+        legs = Legs((leg("dense", 1), fulltext), executor)
+        after = legs(replace(state, prefetch={"fulltext": lambda: early}))
+        assert (list(after.rankings), after.rankings["fulltext"], ran) == (["dense", "fulltext"], (hit(2),), [])
+        assert [(span.stage, span.parent) for span in after.trace] == [("dense", "legs"), ("fulltext", "legs")]
+        assert legs(after).rankings["fulltext"] == (hit(3),)
+
+
+def test_a_leg_that_could_not_be_prefetched_without_a_connection_runs_here(state):
+    def unavailable():
+        raise DatabaseUnavailableError
+
+    with ThreadPoolExecutor(1) as executor:
+        legs = Legs((leg("dense", 1), leg("fulltext", 2)), executor)
+        after = legs(replace(state, prefetch={"fulltext": unavailable}))
+    assert after.rankings == {"dense": (hit(1),), "fulltext": (hit(2),)}
 
 
 def test_a_failing_leg_fails_the_search(state):

@@ -42,7 +42,7 @@ def test_full_text_alone_finds_nothing_where_no_word_stands(find):
 def test_the_fingerprint_and_the_trace_tell_the_mode(find):
     whole, alone = find(), find("dense")
     assert whole.preset_version != alone.preset_version
-    assert whole.trace[0].stage == "analyze"
+    assert whole.trace[0].stage == "embed"
     assert [note.code for note in alone.trace[0].notes] == ["mode"]
     records = {record.trace["mode"] for record in SearchRecord.objects.all()}
     assert records == {"hybrid", "dense"}

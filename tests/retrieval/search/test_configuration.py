@@ -104,7 +104,7 @@ def test_overrides_under_former_names_hold_and_are_stored_under_the_present_ones
 
 def test_a_search_without_anything_special_has_no_span_for_it(world):
     outcome = find(world)
-    assert outcome.trace[0].stage == "analyze"
+    assert outcome.trace[0].stage == "embed"
     trace = SearchRecord.objects.get(pk=outcome.id).trace
     assert (trace["version"], trace["is_draft"], trace["overrides"]) == (0, False, {})
 

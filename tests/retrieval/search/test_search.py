@@ -40,8 +40,8 @@ def test_a_question_finds_its_document_and_shows_its_work(world):
     assert sum(first.contributions.values()) == pytest.approx(first.score)
     assert {"cosine", "fulltext", "rrf", "freshness"} <= set(first.signals)
     assert [span.stage for span in outcome.trace] == [
-        "analyze",
         "embed",
+        "analyze",
         "dense",
         "fulltext",
         "legs",

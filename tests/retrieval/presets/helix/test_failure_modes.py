@@ -220,8 +220,8 @@ class TestColdCache:
         monkeypatch.setattr(runtime, "_routers", Routers())
         trained = []
         monkeypatch.setattr(
-            "retrieval.presets.helix.route_examples._train",
-            _noting(trained, "retrieval.presets.helix.route_examples._train"),
+            "retrieval.presets.helix.route_examples.trained_router",
+            _noting(trained, "retrieval.presets.helix.route_examples.trained_router"),
         )
         done = {step.name: step.outcome for step in warm_up.warm_up()}
         assert done["router"] == "ok"

@@ -16,7 +16,7 @@ from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.presets.helix.expansion import GraphConfig
-from retrieval.presets.helix.pipeline import PrefetchQuestion
+from retrieval.presets.helix.pipeline import prefetch_question
 from retrieval.presets.helix.stages.expand import Expand
 from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
@@ -60,7 +60,8 @@ def search(pages):
         graph_config = GraphConfig(**config)
         names, rest = LinkEntities(graph_config, tools.encoder, "english"), Complete(FulltextConfig(), tools.index)
         analyze = Analyze("english")
-        begin = PrefetchQuestion(analyze, Route(RouteConfig(), lambda: None), names, threads) if threads else None
+        route = Route(RouteConfig(), lambda: None)
+        begin = (prefetch_question(analyze, route, names, threads),) if threads else ()
         state = analyze(Embed(tools.encoder, ahead=begin)(state))
         state = Dense(DenseConfig(depth=depth), tools.index)(state)
         state = Fuse(FusionConfig())(Fulltext(FulltextConfig(depth=depth))(state))

@@ -14,7 +14,7 @@ from retrieval.engine.state import SearchState
 from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.expansion import GraphConfig
-from retrieval.presets.helix.pipeline import PrefetchQuestion
+from retrieval.presets.helix.pipeline import prefetch_question
 from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
@@ -73,7 +73,7 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
     assert [name.text for name in names(asked).part(QuestionNames).known] == ["Guy of Tuscany"]
     try:
         kill_own_server_process()
-        ahead = PrefetchQuestion(
+        ahead = prefetch_question(
             Analyze("english"), Route(RouteConfig(), lambda: None), names, runtime.InlineExecutor()
         )
         begun = ahead.begun(asked) if is_ahead else asked
