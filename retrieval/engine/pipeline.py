@@ -4,12 +4,13 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from time import perf_counter
 from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from corecube import tracing
-from corecube.errors import CoreCubeError, DatabaseUnavailableError
+from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState, Span
 from retrieval.errors import PipelineError, StageError, UnknownModeError
@@ -210,28 +211,23 @@ class Legs:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with every leg's ranking; legs that were prefetched do not run again."""
-        ahead = {leg.name: state.prefetch[leg.name] for leg in self.legs if leg.name in state.prefetch}
-        # The legs run again for other texts.
-        state = replace(state, prefetch={name: it for name, it in state.prefetch.items() if name not in ahead})
+        ahead = [leg for leg in self.legs if leg.name in state.prefetch]
 
         def run(stages: Iterable[Stage]) -> dict[str, SearchState]:
             return {stage.name: run_alone(stage, state) for stage in stages}
 
-        here, *beside = self._threads([leg for leg in self.legs if leg.name not in ahead])
+        here, *beside = self._threads([leg for leg in self.legs if leg not in ahead])
         others = [self.executor.submit(run, stages) for stages in beside]
         found = run(here)
         for other in others:
             found |= other.result()
-        for leg in self.legs:
-            if leg.name in ahead:
-                try:
-                    found[leg.name] = ahead[leg.name]()
-                except DatabaseUnavailableError:
-                    # The prefetching thread had no free connection.
-                    found |= run((leg,))
+        found |= {leg.name: state.prefetched(leg.name, partial(run_alone, leg, state)) for leg in ahead}
         afters = [found[stage.name] for stage in (*self.legs, *self.parallel)]
+        names = {leg.name for leg in ahead}
         return replace(
             state,
+            # The legs run again for other texts.
+            prefetch={name: it for name, it in state.prefetch.items() if name not in names},
             parts=dict(chain(state.parts.items(), *(found[stage.name].parts.items() for stage in self.parallel))),
             rankings=dict(chain(state.rankings.items(), *(after.rankings.items() for after in afters))),
             events=(*state.events, *chain.from_iterable(after.events for after in afters)),

@@ -1,12 +1,14 @@
 """The state of a search that stages pass on."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
+from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.quick import quick
@@ -200,9 +202,15 @@ class SearchState:
         return {**self.parts, **{type(part): part for part in parts}}
 
     def prefetched(self, stage: str, read: Callable[[], _Read]) -> _Read:
-        """Return the prefetched value of a stage; without one the result of `read`."""
-        found: _Read = self.prefetch[stage]() if stage in self.prefetch else read()
-        return found
+        """Return the prefetched value of a stage.
+
+        Without one, or where the prefetching thread had no free database connection, return the result of `read`.
+        """
+        with suppress(DatabaseUnavailableError):
+            if stage in self.prefetch:
+                found: _Read = self.prefetch[stage]()
+                return found
+        return read()
 
     @property
     def degraded(self) -> tuple[str, ...]:

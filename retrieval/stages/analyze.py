@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
-from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
@@ -46,11 +45,7 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the terms of the query."""
-        try:
-            terms = state.prefetched(self.name, partial(self.read, state))
-        except DatabaseUnavailableError:
-            # The prefetching thread had no free connection; this one has one.
-            terms = self.read(state)
+        terms = state.prefetched(self.name, partial(self.read, state))
         prefetch = {name: wait for name, wait in state.prefetch.items() if name != self.name}
         state = replace(state, terms=terms, prefetch=prefetch)
         sent, read = len(state.query.text), len(state.query.retrieval_text)

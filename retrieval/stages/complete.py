@@ -2,11 +2,9 @@
 
 from collections.abc import Collection
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import ChunkId, Ranking
@@ -46,10 +44,7 @@ class Complete(BaseStage, name="complete", needs={"hits", "vector", "terms", "sc
         """Return the state with completed hits, without those that are no longer in the store."""
         if not state.hits:
             return state
-        found: Ranking = ()
-        # The prefetching thread may have had no free connection.
-        with suppress(DatabaseUnavailableError):
-            found = state.prefetched(self.name, tuple)
+        found: Ranking = state.prefetched(self.name, tuple)
         ahead = {hit.chunk_id: hit for hit in found}
         hits = self.read(state, without=ahead)
         if ahead:

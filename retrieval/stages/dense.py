@@ -1,6 +1,7 @@
 """Settings of the vector leg."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
@@ -10,10 +11,10 @@ from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError, VectorFilesUnavailableError
 from retrieval.index import store
 from retrieval.index.vectors.reader import Reader
-from retrieval.index.vectors.search import dense_files
+from retrieval.index.vectors.search import Opened, dense_files, opened
 
 DENSE_TIMEOUT: Final = "dense_timeout"  #: The code of the note when the leg times out.
-FILES: Final = "dense_files"  #: The code of the note when the vector files were searched.
+FILES: Final = "dense_files"  #: The code of the note when the vector files were searched, and what is prefetched.
 _FEW_CHUNKS: Final = 2_500  #: A scope with fewer chunks is compared faster in PostgreSQL than in the vector files.
 _FEW_DOCUMENTS: Final = 500  #: Up to this many documents an exact scan is faster than the index.
 
@@ -85,7 +86,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
         size = state.terms.corpus_size
-        if size >= _FEW_CHUNKS and (found := self._by_files(vector, state)):
+        if found := self._by_files(vector, state):
             return found
         if size < self.config.exact_below:
             return self._exact(vector, state), Note("dense_exact", f"Compared all {size:,} chunks in scope.")
@@ -110,16 +111,12 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
 
     def _by_files(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note] | None:
         """Return None where the files cannot be used: they are not there or behind, or know nothing of the filter."""
-        if self.files is None or state.filter:
+        if state.filter or not (files := state.prefetched(FILES, partial(self.open_files, state))):
             return None
         try:
-            view = self.files.view()
-            size = view.count(state.scope.connection_ids)
-            if size >= self.config.files_below:
-                return None
             ranking = dense_files(
                 vector,
-                view=view,
+                files=files,
                 scope=state.scope,
                 index=self.index,
                 depth=self.config.depth,
@@ -127,7 +124,21 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
             )
         except VectorFilesUnavailableError:
             return None
+        size = files.view.count(state.scope.connection_ids)
         return ranking, Note(FILES, f"Compared all {size:,} chunks in scope in the vector files.")
+
+    def open_files(self, state: SearchState) -> Opened | None:
+        """Return the vector files for this scope; None where another way is faster, or they cannot be used."""
+        if self.files is None or state.filter or state.terms.corpus_size < _FEW_CHUNKS:
+            return None
+        seconds = self.share * state.deadline.leg_seconds
+        try:
+            view = self.files.view()
+            if view.count(state.scope.connection_ids) >= self.config.files_below:
+                return None
+            return opened(view, scope=state.scope, index=self.index, timeout_seconds=seconds)
+        except VectorFilesUnavailableError:
+            return None
 
     def _exact(self, vector: Vector, state: SearchState) -> Ranking:
         return store.dense_exact(

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from retrieval.engine.pipeline import Stage, run_alone
+from retrieval.engine.pipeline import run_alone
 from retrieval.engine.state import SearchState
 from retrieval.stages.analyze import Analyze
+from retrieval.stages.dense import FILES, Dense
+from retrieval.stages.fulltext import Fulltext
 
 _Value = TypeVar("_Value")
 
@@ -42,9 +44,9 @@ class PrefetchTerms:
             settle(futures[name], partial(lambda read: read(replace(state, terms=terms.result())), read))
 
 
-def prefetched_leg(leg: Stage) -> Mapping[str, Callable[[SearchState], SearchState]]:
-    """Return how a leg is read ahead that needs only the terms."""
-    return {leg.name: partial(run_alone, leg)}
+def prefetched_legs(dense: Dense, fulltext: Fulltext) -> Mapping[str, Callable[[SearchState], Any]]:
+    """Return how to read what the vector leg needs besides a vector, and to run the full-text leg, which needs none."""
+    return {FILES: dense.open_files, fulltext.name: partial(run_alone, fulltext)}
 
 
 def settle(future: "Future[_Value]", call: Callable[[], _Value]) -> None:

@@ -20,7 +20,7 @@ from retrieval.stages.embed import Embed
 from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
-from retrieval.stages.prefetch import PrefetchTerms, prefetched_leg
+from retrieval.stages.prefetch import PrefetchTerms, prefetched_legs
 from retrieval.stages.quality import Quality
 from retrieval.stages.resources import Resources
 
@@ -29,13 +29,14 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
     """Return the pipeline for context packs: scored by a language model, with neighbours of the best hits."""
     judge = resources.part(Judge)
     analyze = Analyze(resources.text_search_config)
+    dense = Dense(config.dense, resources.index, files=resources.vectors)
     fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
-    ahead = (PrefetchTerms(analyze, resources.executor, prefetched_leg(fulltext)),)
+    ahead = (PrefetchTerms(analyze, resources.executor, prefetched_legs(dense, fulltext)),)
     return Pipeline(
         (
             Embed(resources.encoder, resources.query_cache, ahead, resources.calls),
             analyze,
-            Legs((Dense(config.dense, resources.index, files=resources.vectors), fulltext), resources.executor),
+            Legs((dense, fulltext), resources.executor),
             Fuse(config.fusion),
             Complete(config.fulltext, resources.index),
             CheckAccess(),

@@ -18,7 +18,7 @@ from retrieval.stages.floor import Floor
 from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
-from retrieval.stages.prefetch import Prefetch, PrefetchTerms, prefetched_leg
+from retrieval.stages.prefetch import Prefetch, PrefetchTerms, prefetched_legs
 from retrieval.stages.quality import Quality
 from retrieval.stages.rerank import Rerank, reading_ahead
 from retrieval.stages.resources import Resources
@@ -29,16 +29,17 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
     """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
     reranker = resources.timed_reranker
     analyze = Analyze(resources.text_search_config)
+    dense = Dense(config.dense, resources.index, files=resources.vectors)
     fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
     ahead: tuple[Prefetch, ...] = (
-        PrefetchTerms(analyze, resources.executor, prefetched_leg(fulltext)),
+        PrefetchTerms(analyze, resources.executor, prefetched_legs(dense, fulltext)),
         *reading_ahead(reranker, resources.executor),
     )
     return Pipeline(
         (
             Embed(resources.encoder, resources.query_cache, ahead, resources.calls),
             analyze,
-            Legs((Dense(config.dense, resources.index, files=resources.vectors), fulltext), resources.executor),
+            Legs((dense, fulltext), resources.executor),
             Fuse(config.fusion),
             Complete(config.fulltext, resources.index),
             CheckAccess(),

@@ -22,7 +22,7 @@ from retrieval.stages.analyze import Analyze
 from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.bm25 import Bm25
 from retrieval.stages.complete import Complete, PrefetchPool
-from retrieval.stages.dense import Dense
+from retrieval.stages.dense import FILES, Dense
 from retrieval.stages.embed import Embed
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
@@ -48,7 +48,8 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
         else ()
     )
     links = (Expand(config.graph, resources.index, it, pool) for it in names)
-    ahead = tuple(prefetch_question(analyze, route, it, resources.executor) for it in names)
+    dense = Dense(config.dense, resources.index, files=resources.vectors)
+    ahead = tuple(prefetch_question(analyze, route, dense, it, resources.executor) for it in names)
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
@@ -56,7 +57,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             route,
             Legs(
                 (
-                    Dense(config.dense, resources.index, files=resources.vectors),
+                    dense,
                     Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
                     *sparse_legs(config, resources),
                 ),
@@ -78,9 +79,13 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     )
 
 
-def prefetch_question(analyze: Analyze, route: Route, names: LinkEntities, executor: Executor) -> PrefetchTerms:
-    """Return what reads a question's terms, the known projects and its names, in the order in which they are needed."""
-    return PrefetchTerms(analyze, executor, {route.name: route.projects, names.name: names.read})
+def prefetch_question(
+    analyze: Analyze, route: Route, dense: Dense, names: LinkEntities, executor: Executor
+) -> PrefetchTerms:
+    """Return what reads terms, projects, changed documents and the names in a question, as stages wait for them."""
+    return PrefetchTerms(
+        analyze, executor, {route.name: route.projects, FILES: dense.open_files, names.name: names.read}
+    )
 
 
 def sparse_legs(config: HelixConfig, resources: Resources) -> tuple[Sparse, ...]:

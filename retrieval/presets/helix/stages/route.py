@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
 
-from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, tunable
@@ -102,12 +101,7 @@ class Route(BaseStage, name="route", needs={"query", "vector", "scope"}, gives={
         text = state.query.for_models
         seconds = state.deadline.leg_seconds
         said = time_in(text, state.now)
-        try:
-            known = state.prefetched(self.name, partial(self.projects, state))
-        except DatabaseUnavailableError:
-            # The prefetching thread had no free connection.
-            known = self.projects(state)
-        project = project_in(text, known)
+        project = project_in(text, state.prefetched(self.name, partial(self.projects, state)))
         is_episodic = routing.memory_type is MemoryType.EPISODIC
         # Otherwise the time is part of the topic.
         if said is not None and not (said.is_past or is_episodic or _DONE.search(text)):

@@ -14,6 +14,7 @@ from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.reading import read
+from retrieval.index.store import VectorIndex
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.pipeline import prefetch_question
 from retrieval.presets.helix.router.question import Routing
@@ -21,6 +22,7 @@ from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
+from retrieval.stages.dense import Dense, DenseConfig
 from tests.fakes import HashEncoder
 
 
@@ -54,6 +56,12 @@ def asked(world):
     )
 
 
+def begun(stages, state, executor=None):
+    analyze, route, names = stages
+    dense = Dense(DenseConfig(), VectorIndex(1, 384))
+    return prefetch_question(analyze, route, dense, names, executor or runtime.InlineExecutor()).begun(state)
+
+
 def after_all(stages, state):
     """Return the state after the stages that wait for the terms, the projects and the names."""
     analyze, route, names = stages
@@ -61,7 +69,7 @@ def after_all(stages, state):
 
 
 def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
-    ahead = prefetch_question(*stages, runtime.InlineExecutor()).begun(asked)
+    ahead = begun(stages, asked)
     assert ahead.terms == QueryTerms()
     after, alone = after_all(stages, ahead), after_all(stages, asked)
     assert after.terms == alone.terms
@@ -76,14 +84,14 @@ def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
 @pytest.mark.django_db(transaction=True)
 def test_the_terms_are_there_before_the_names_are(stages, asked):
     with runtime.DatabaseThreads(1, thread_name_prefix="ahead") as threads:
-        ahead = prefetch_question(*stages, threads).begun(asked)
+        ahead = begun(stages, asked, threads)
         assert ahead.prefetch["analyze"]() == after_all(stages, asked).terms
         assert ahead.prefetch["names"]().known == after_all(stages, asked).part(QuestionNames).known
 
 
 def test_terms_that_were_read_ahead_are_not_those_of_another_text(stages, asked):
     analyze, *_ = stages
-    after = analyze(prefetch_question(*stages, runtime.InlineExecutor()).begun(asked))
+    after = analyze(begun(stages, asked))
     other = analyze(replace(after, query=read_query("queues", characters=500)))
     assert {term.lexeme for term in other.terms.terms} == {"queue"}
 
@@ -91,7 +99,7 @@ def test_terms_that_were_read_ahead_are_not_those_of_another_text(stages, asked)
 def test_without_terms_there_is_no_search_and_without_names_there_is_one(stages, asked):
     _, route, names = stages
     slow = SlowAnalyze("english")
-    ahead = prefetch_question(slow, route, names, runtime.InlineExecutor()).begun(asked)
+    ahead = begun((slow, route, names), asked)
     with pytest.raises(SearchTimeoutError):
         slow(ahead)
     assert [note.code for note in names(ahead).notes] == ["names_timeout"]
@@ -101,7 +109,7 @@ def test_without_terms_there_is_no_search_and_without_names_there_is_one(stages,
 def test_projects_that_take_too_long_leave_the_names(stages, asked):
     analyze, route, names = stages
     slow = SlowRoute(route.config, route.router)
-    ahead = prefetch_question(analyze, slow, names, runtime.InlineExecutor()).begun(asked)
+    ahead = begun((analyze, slow, names), asked)
     assert [note.code for note in slow(analyze(ahead)).notes] == ["route_timeout"]
     assert [name.text for name in names(ahead).part(QuestionNames).known] == ["Rolling back"]
 
@@ -115,7 +123,7 @@ def of_a_project(asked, world):
 
 
 def test_a_project_that_was_read_ahead_narrows(stages, of_a_project):
-    ahead = prefetch_question(*stages, runtime.InlineExecutor()).begun(of_a_project)
+    ahead = begun(stages, of_a_project)
     assert ahead.prefetch["route"]() == ["atlas-2"]
     assert after_all(stages, ahead).part(Routing) == after_all(stages, of_a_project).part(Routing)
     assert after_all(stages, ahead).part(Routing).project == "atlas-2"

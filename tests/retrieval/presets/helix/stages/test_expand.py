@@ -61,7 +61,9 @@ def search(pages):
         names, rest = LinkEntities(graph_config, tools.encoder, "english"), Complete(FulltextConfig(), tools.index)
         analyze = Analyze("english")
         route = Route(RouteConfig(), lambda: None)
-        begin = (prefetch_question(analyze, route, names, threads),) if threads else ()
+        begin = (
+            (prefetch_question(analyze, route, Dense(DenseConfig(), tools.index), names, threads),) if threads else ()
+        )
         state = analyze(Embed(tools.encoder, ahead=begin)(state))
         state = Dense(DenseConfig(depth=depth), tools.index)(state)
         state = Fuse(FusionConfig())(Fulltext(FulltextConfig(depth=depth))(state))

@@ -12,6 +12,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.index.reading import read
+from retrieval.index.store import VectorIndex
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.pipeline import prefetch_question
@@ -21,6 +22,7 @@ from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.analyze import Analyze
+from retrieval.stages.dense import Dense, DenseConfig
 from tests.fakes import HashEncoder
 
 _QUESTION = "When did Guy of Tuscany leave?"
@@ -74,7 +76,11 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
     try:
         kill_own_server_process()
         ahead = prefetch_question(
-            Analyze("english"), Route(RouteConfig(), lambda: None), names, runtime.InlineExecutor()
+            Analyze("english"),
+            Route(RouteConfig(), lambda: None),
+            Dense(DenseConfig(), VectorIndex(1, 384)),
+            names,
+            runtime.InlineExecutor(),
         )
         begun = ahead.begun(asked) if is_ahead else asked
         after = names(begun)
