@@ -1,7 +1,7 @@
 """Embedding the query."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
@@ -9,7 +9,7 @@ from retrieval.encoders.vector_cache import CachedVector, QueryCache
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import EncoderError, EncoderTimeoutError
-from retrieval.stages.prefetch import Prefetch
+from retrieval.stages.prefetch import Prefetch, PrefetchTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,10 @@ class Embed(BaseStage, name="embed", needs={"query", "scope"}, gives={"vector"})
             "embed_timeout": "query embedding timed out",
         },
     )
+
+    def only(self, leg: str) -> Self:
+        """Return the same; no other leg is prefetched."""
+        return replace(self, ahead=tuple(it.only(leg) if isinstance(it, PrefetchTerms) else it for it in self.ahead))
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's unit vector; with a note instead if the model fails or is late."""

@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-from retrieval.engine.pipeline import run_alone
+from retrieval.engine.pipeline import Stage, run_alone
 from retrieval.engine.state import SearchState
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.dense import FILES, Dense
-from retrieval.stages.fulltext import Fulltext
 
 _Value = TypeVar("_Value")
+Read = Callable[[SearchState], Any]  #: Returns what a stage waits for.
 
 
 class Prefetch(Protocol):
@@ -28,25 +27,28 @@ class PrefetchTerms:
 
     analyze: Analyze
     executor: Executor
-    then: Mapping[str, Callable[[SearchState], Any]]  #: What to read next, in order, by the stage that waits for it.
+    then: Mapping[str, Read]  #: What to read next, in order, by the stage that waits for it.
+    legs: tuple[Stage, ...] = ()  #: What to run after it: legs that need no vector.
+
+    def only(self, leg: str) -> Self:
+        """Return the same with only the leg of this name, if it is among the legs."""
+        return replace(self, legs=tuple(it for it in self.legs if it.name == leg))
 
     def begun(self, state: SearchState) -> SearchState:
         """Return the state with futures of everything."""
-        futures = {name: Future[Any]() for name in (self.analyze.name, *self.then)}
-        self.executor.submit(self._read, state, futures)
-        return replace(state, prefetch={**state.prefetch, **{name: it.result for name, it in futures.items()}})
+        terms = Future[Any]()
+        reads: dict[str, Read] = {**self.then, **{leg.name: partial(run_alone, leg) for leg in self.legs}}
+        futures = {name: Future[Any]() for name in reads}
 
-    def _read(self, state: SearchState, futures: Mapping[str, "Future[Any]"]) -> None:
-        terms = futures[self.analyze.name]
-        settle(terms, partial(self.analyze.read, state))
-        for name, read in self.then.items():
-            # Without terms everything fails.
-            settle(futures[name], partial(lambda read: read(replace(state, terms=terms.result())), read))
+        def work() -> None:
+            settle(terms, partial(self.analyze.read, state))
+            for name, read in reads.items():
+                # Without terms everything fails.
+                settle(futures[name], partial(lambda read: read(replace(state, terms=terms.result())), read))
 
-
-def prefetched_legs(dense: Dense, fulltext: Fulltext) -> Mapping[str, Callable[[SearchState], Any]]:
-    """Return how to read what the vector leg needs besides a vector, and to run the full-text leg, which needs none."""
-    return {FILES: dense.open_files, fulltext.name: partial(run_alone, fulltext)}
+        self.executor.submit(work)
+        ahead = {name: future.result for name, future in {self.analyze.name: terms, **futures}.items()}
+        return replace(state, prefetch={**state.prefetch, **ahead})
 
 
 def settle(future: "Future[_Value]", call: Callable[[], _Value]) -> None:

@@ -15,12 +15,12 @@ from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.blend import Blend
 from retrieval.stages.complete import Complete
 from retrieval.stages.dedupe import Dedupe
-from retrieval.stages.dense import Dense
+from retrieval.stages.dense import FILES, Dense
 from retrieval.stages.embed import Embed
 from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
-from retrieval.stages.prefetch import PrefetchTerms, prefetched_legs
+from retrieval.stages.prefetch import PrefetchTerms
 from retrieval.stages.quality import Quality
 from retrieval.stages.resources import Resources
 
@@ -31,7 +31,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
     analyze = Analyze(resources.text_search_config)
     dense = Dense(config.dense, resources.index, files=resources.vectors)
     fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
-    ahead = (PrefetchTerms(analyze, resources.executor, prefetched_legs(dense, fulltext)),)
+    ahead = (PrefetchTerms(analyze, resources.executor, {FILES: dense.open_files}, (fulltext,)),)
     return Pipeline(
         (
             Embed(resources.encoder, resources.query_cache, ahead, resources.calls),

@@ -12,13 +12,13 @@ from retrieval.stages.assemble import Assemble
 from retrieval.stages.blend import Blend
 from retrieval.stages.complete import Complete
 from retrieval.stages.dedupe import Dedupe
-from retrieval.stages.dense import Dense
+from retrieval.stages.dense import FILES, Dense
 from retrieval.stages.embed import Embed
 from retrieval.stages.floor import Floor
 from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
-from retrieval.stages.prefetch import Prefetch, PrefetchTerms, prefetched_legs
+from retrieval.stages.prefetch import Prefetch, PrefetchTerms
 from retrieval.stages.quality import Quality
 from retrieval.stages.rerank import Rerank, reading_ahead
 from retrieval.stages.resources import Resources
@@ -32,7 +32,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
     dense = Dense(config.dense, resources.index, files=resources.vectors)
     fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
     ahead: tuple[Prefetch, ...] = (
-        PrefetchTerms(analyze, resources.executor, prefetched_legs(dense, fulltext)),
+        PrefetchTerms(analyze, resources.executor, {FILES: dense.open_files}, (fulltext,)),
         *reading_ahead(reranker, resources.executor),
     )
     return Pipeline(

@@ -34,6 +34,15 @@ def test_a_mode_searches_by_one_leg_and_orders_by_it(find, mode):
     assert "leg_agreement" not in outcome.state.answerability.signals
 
 
+@pytest.mark.parametrize(
+    ("mode", "prefetched"), [("dense", set()), ("fulltext", {"fulltext"}), ("hybrid", {"fulltext"})]
+)
+def test_only_legs_that_run_are_prefetched(world, mode, prefetched):
+    preset = PRESETS["corecube"]
+    embed = preset.build(preset.defaults, runtime.resources(HashEncoder())).in_mode(mode).stages[0]
+    assert {leg.name for it in embed.ahead for leg in it.legs} == prefetched
+
+
 def test_full_text_alone_finds_nothing_where_no_word_stands(find):
     assert find("fulltext", "xylophone").hits == ()
     assert find("dense", "xylophone").hits
