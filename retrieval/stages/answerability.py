@@ -89,10 +89,13 @@ class EstimateAnswerability(
         sentences = best_sentences(evidence)
         cosine, notes = self._sentence_cosine(state, sentences)
         signals = {**read_signals(evidence, sentences), **cosine}
-        asking = Asking.of(state.query.text, state.terms, self.text_search_config)
-        passages = by_number(state.passages)
-        conflicts = find_conflicts(state.query.text, passages, asking, state.scope.trust, limit=MAX_PLACE)
-        found = judge(state, signals, model=model, config=self.config, disagreement=disagreement(conflicts))
+
+        def contradicting() -> str:
+            asking = Asking.of(state.query.text, state.terms, self.text_search_config)
+            passages = by_number(state.passages)
+            return disagreement(find_conflicts(state.query.text, passages, asking, state.scope.trust, limit=MAX_PLACE))
+
+        found = judge(state, signals, model=model, config=self.config, disagreement=contradicting)
         return replace(state, answerability=found).noted(*notes)
 
     def _sentence_cosine(

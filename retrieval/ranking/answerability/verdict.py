@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -59,15 +59,18 @@ def judge(
     *,
     model: AnswerabilityModel,
     config: AnswerabilityConfig,
-    disagreement: str = "",
+    disagreement: Callable[[], str] = str,
 ) -> Answerability:
-    """Return the verdict on a search that packed passages; `disagreement` describes how they contradict each other."""
+    """Return the verdict on a search that packed passages.
+
+    `disagreement` says how they contradict each other; it is called only where that can be the reason.
+    """
     fit = model.for_signals(signals)
     confidence = fit.probability(signals)
     verdict = verdict_of(confidence, config, fit.weights)
     reason, explanation = ("", "") if verdict is Verdict.ANSWERABLE else _weakness(state, signals)
-    if disagreement and verdict is not Verdict.NOT_ANSWERABLE:
-        reason, explanation = Reason.CONFLICTING, disagreement
+    if verdict is not Verdict.NOT_ANSWERABLE and (said := disagreement()):
+        reason, explanation = Reason.CONFLICTING, said
     return Answerability(
         verdict=verdict,
         confidence=confidence,

@@ -63,7 +63,7 @@ def test_the_starting_value_and_the_contributions_give_the_confidence(state):
 @pytest.mark.parametrize(("cosine", "reason"), [(0.9, "conflicting"), (0.5, "conflicting"), (0.25, "weak_match")])
 def test_a_contradiction_is_a_reason_unless_nothing_answers(state, cosine, reason):
     signals = {"cosine_best": cosine, "coverage_passage": 0.4}
-    found = judge(state, signals, model=MODEL, config=CONFIG, disagreement="They differ.")
+    found = judge(state, signals, model=MODEL, config=CONFIG, disagreement=lambda: "They differ.")
     assert (found.reason, found.explanation == "They differ.") == (reason, reason == "conflicting")
     assert found.verdict is verdict_of(found.confidence, CONFIG, FIT.weights)
 
