@@ -69,7 +69,7 @@ def read_as(name):
 
 def quoted(text):
     found = candidates([passage(text)], quantities("1 a"))
-    asking = Asking.of("a 1 a.a", QueryTerms(_TERMS), "english")
+    asking = Asking.of("a 1 a.a", QueryTerms(_TERMS))
     return [quote.text for quote in choose(shipped().best_first(found, asking), max_characters=700)]
 
 
@@ -78,7 +78,7 @@ def contradicted(text):
         passage(text),
         replace(passage(text), number=2, hit=replace(passage(text).hit, chunk_id=ChunkId(UUID(int=2), 0))),
     ]
-    return find_conflicts("a 1?", passages, Asking.of("a 1?", QueryTerms(_TERMS), "english"), {})
+    return find_conflicts("a 1?", passages, Asking.of("a 1?", QueryTerms(_TERMS)), {})
 
 
 def judged(text):

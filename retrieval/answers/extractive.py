@@ -152,18 +152,17 @@ def _quotes(quote: Quote, claim: Claim) -> bool:
     return claim.passage.number in quote.numbers and claim.unit.text in {unit.text for unit in quote.units}
 
 
-def extract_answer(task: Task, *, language: str) -> Answer:
+def extract_answer(task: Task) -> Answer:
     """Return quotes that answer the question, at most 700 characters where one is so short, or a refusal.
 
     The search's verdict decides: quotes are the answer to an answerable question, the nearest text to one that may be
-    answerable, two at most where that is improbable, and there are none for one that is not. `language` is the text
-    search configuration of the task's terms.
+    answerable, two at most where that is improbable, and there are none for one that is not.
     """
     passages = by_number(task.passages)
     quotes: tuple[str, ...] = ()
     if not task.asks_nothing and task.verdict is not Verdict.NOT_ANSWERABLE:
         first = ASSERTED if task.verdict is Verdict.ANSWERABLE else HEDGED
-        asking = Asking.of(task.question, task.terms, language)
+        asking = Asking.of(task.question, task.terms)
         ranked = _ranked(task, passages, asking)
         conflicts = find_conflicts(task.question, passages, asking, task.trust)
         if task.is_follow_up:  # What the answer before it showed is not shown again.
@@ -179,18 +178,18 @@ def extract_answer(task: Task, *, language: str) -> Answer:
 def _ranked(task: Task, passages: Sequence[Passage], asking: Asking) -> Sequence[Scored]:
     """Return the candidates, best first: by words, and the best of these by vectors too if all of them have any."""
     found = candidates(passages, quantities(task.question))
-    follow_up = _follow_up(task, asking.language)
+    follow_up = _follow_up(task, asking)
     if follow_up:
         found = follow_up.narrowed(found)
     ranked = shipped().again(shipped().best_first(found, asking), task.cosines)
     return follow_up.ranked(ranked) if follow_up else ranked
 
 
-def _follow_up(task: Task, language: str) -> FollowUp | None:
+def _follow_up(task: Task, asking: Asking) -> FollowUp | None:
     if not (task.is_follow_up and task.history):
         return None
     last = task.history[-1]
-    return FollowUp.of(task.question, task.terms, language, before=last.question, answer=last.answer)
+    return FollowUp.of(task.question, asking, before=last.question, answer=last.answer)
 
 
 def _refusal(task: Task, passages: Sequence[Passage]) -> str:
@@ -214,7 +213,6 @@ def _refusal(task: Task, passages: Sequence[Passage]) -> str:
 class ExtractiveProvider:
     """Answers with quotes; needs no language model."""
 
-    language: str  #: The text search configuration of the questions' terms.
     threads: AnswerThreads | None = None
 
     name: ClassVar[str] = "extractive"
@@ -223,7 +221,7 @@ class ExtractiveProvider:
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
         """Yield the answer line by line. Closed before a thread is free, it does no work."""
-        work = partial(extract_answer, task, language=self.language)
+        work = partial(extract_answer, task)
         answer = await asyncio.get_running_loop().run_in_executor(self.threads, work)
         for line in _LINE.findall(answer.text):
             yield Piece(line)

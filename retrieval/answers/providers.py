@@ -31,7 +31,7 @@ def route_for(
     """
     connections = {passage.hit.chunk.connection_id for passage in passages}
     models = models_over(principal, connections, record=record, usage_ids=usage_ids, preferred=preferred)
-    quotes = ExtractiveProvider(settings.CORECUBE_TEXT_SEARCH_CONFIG, answer_threads())
+    quotes = ExtractiveProvider(answer_threads())
     return Route((*models.providers, quotes), models.notices)
 
 

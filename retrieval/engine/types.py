@@ -83,6 +83,7 @@ class QueryTerms:
     all_terms: str = ""
     has_operators: bool = False  #: Whether the query uses quotes, minus or OR, which are never relaxed.
     at_most: int = 0  #: Upper bound of the chunks in scope that match `all_terms`.
+    language: str = "english"  #: Text search configuration, of those in scope, that the query is taken to be in.
 
 
 @quick

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from django.conf import settings
 
 from corecube.access import Principal, ScopeRequest, user_named
 from corecube.models import Connection
@@ -119,8 +118,7 @@ def _candidates(searched: Searched) -> tuple[Candidate, ...]:
 
 
 def _asking(searched: Searched) -> Asking:
-    terms = searched.outcome.state.terms
-    return Asking.of(searched.question.text, terms, settings.CORECUBE_TEXT_SEARCH_CONFIG)
+    return Asking.of(searched.question.text, searched.outcome.state.terms)
 
 
 def _word_choice(searched: Searched, found: Sequence[Candidate]) -> Choice:

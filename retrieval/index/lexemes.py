@@ -8,14 +8,19 @@ from retrieval.engine.types import QueryTerms, Term
 from retrieval.ranking.blend import idf
 
 
-def query_terms(rows: Sequence[Mapping[str, Any]], *, operators: str) -> QueryTerms:
+def query_terms(
+    rows: Sequence[Mapping[str, Any]], *, operators: str, languages: Sequence[str], asked_in: str
+) -> QueryTerms:
     """Return the terms of all languages, rarest first, and the tsquery that demands them.
 
-    Each language reads the whole query, so the tsquery matches what one of them requires.
+    Each of the `languages` reads the whole query, so the tsquery matches what one of them requires. `asked_in` is the
+    language that the query seems to be in, of any; empty in doubt.
     """
     size = next(row["chunks"] for row in rows if not row["lexeme"])
     found = [row for row in rows if row["lexeme"]]
-    terms = _terms(found, size)
+    known = {language: sum(row["chunks"] > 0 for row in found if row["language"] == language) for language in languages}
+    language = asked_in if asked_in in known else max(languages, key=lambda it: known[it])
+    terms = _terms(found, size, languages=frozenset(languages), asked_in=asked_in)
     by_language: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in found:
         by_language[row["language"]].append(row)
@@ -25,11 +30,11 @@ def query_terms(rows: Sequence[Mapping[str, Any]], *, operators: str) -> QueryTe
     }
     at_most = min(sum(rarest.values()), size)
     if not operators:
-        return QueryTerms(terms, size, _any(rarest), at_most=at_most)
+        return QueryTerms(terms, size, _any(rarest), at_most=at_most, language=language)
     as_written = {rows[0]["as_written"] for rows in by_language.values() if rows[0]["is_indexable"]}
     if any("|" in tsquery for tsquery in as_written):
         at_most = min(sum(term.document_frequency for term in terms), size)
-    return QueryTerms(terms, size, _any(as_written), has_operators=True, at_most=at_most)
+    return QueryTerms(terms, size, _any(as_written), has_operators=True, at_most=at_most, language=language)
 
 
 def any_of(terms: Iterable[Term]) -> str:
@@ -59,20 +64,32 @@ def quoted(lexeme: str) -> str:
     return f"'{escaped}'"
 
 
-def _terms(rows: Iterable[Mapping[str, Any]], size: int) -> tuple[Term, ...]:
-    """Return one term for each lexeme, rarest first, without readings of a word that only another language has."""
+def _terms(
+    rows: Iterable[Mapping[str, Any]], size: int, *, languages: frozenset[str], asked_in: str
+) -> tuple[Term, ...]:
+    """Return one term for each lexeme, rarest first, without readings of a word that only another language has.
+
+    Neither is a stop word of the question's language a term, nor one of any language that occurs nowhere: "wie" has a
+    lexeme in English.
+    """
     places: dict[str, int] = {}
     counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["lexeme"]] = row["chunks"]
-        places[row["lexeme"]] = min(row["place"], places.get(row["lexeme"], row["place"]))
     readings: dict[int, list[str]] = defaultdict(list)
-    for lexeme, place in places.items():
-        readings[place].append(lexeme)
-    known = []
-    for lexemes in readings.values():
+    readers: dict[int, set[str]] = defaultdict(set)
+    for row in rows:
+        lexeme = row["lexeme"]
+        counts[lexeme] = row["chunks"]
+        places[lexeme] = min(row["places"][0], places.get(lexeme, row["places"][0]))
+        for place in row["places"]:
+            readings[place].append(lexeme)
+            readers[place].add(row["language"])
+    known = set[str]()
+    for place, lexemes in readings.items():
         # Of the readings of one word those that occur in scope; if none does, the first.
-        known += [it for it in lexemes if counts[it]] or [min(lexemes)]
+        held = [it for it in lexemes if counts[it]]
+        if asked_in in languages - readers[place] or not (held or readers[place] == languages):
+            continue
+        known.update(held or [min(lexemes)])
     terms = (Term(lexeme, counts[lexeme], idf(counts[lexeme], size), places[lexeme]) for lexeme in known)
     return tuple(sorted(terms, key=lambda term: (term.document_frequency, term.lexeme)))
 

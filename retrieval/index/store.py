@@ -20,6 +20,7 @@ from retrieval.index.lexemes import query_terms, quoted
 from retrieval.index.reading import chunk_keys, fetch, read, vector_text
 from retrieval.index.scans import dense_statement
 from retrieval.index.statements import Reach, cheapest_reach
+from retrieval.text.language import question_language
 
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
@@ -75,9 +76,10 @@ def analyze(
 ) -> QueryTerms:
     """Return the query's lexemes, rarest first, with their document frequencies in scope.
 
-    `languages` are the text search configurations of the scope's chunks, at least one; the query is read in each. A
-    query whose matches no index can find, such as one word OR the absence of another, has no `all_terms`. With
-    `is_websearch` these are what `websearch_to_tsquery` makes of any query, also of one without operators.
+    `languages` are the text search configurations of the scope's chunks, at least one; the query is read in each, and
+    is taken to be in the first one in doubt. A query whose matches no index can find, such as one word OR the absence
+    of another, has no `all_terms`. With `is_websearch` these are what `websearch_to_tsquery` makes of any query, also
+    of one without operators.
     """
     operators = query.operators or (query.for_models if is_websearch else "")
     parameters = {
@@ -87,7 +89,8 @@ def analyze(
         "scope": scope.connection_ids,
     }
     rows = read(statements.ANALYZE, parameters, timeout_seconds=timeout_seconds)
-    return replace(query_terms(rows, operators=operators), has_operators=bool(query.operators))
+    terms = query_terms(rows, operators=operators, languages=languages, asked_in=question_language(query.for_models))
+    return replace(terms, has_operators=bool(query.operators))
 
 
 def dense_exact(

@@ -65,5 +65,6 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
 
 
 def languages_of(scope: AccessScope, default: str) -> list[str]:
-    """Return the text search configurations of a scope's connections, at least one, in order."""
-    return sorted({it.connection.language or default for it in scope.included}) or [default]
+    """Return the text search configurations of a scope's connections, at least one: first the default, then by name."""
+    found = {it.connection.language or default for it in scope.included} or {default}
+    return sorted(found, key=lambda it: (it != default, it))

@@ -91,7 +91,7 @@ class EstimateAnswerability(
         signals = {**read_signals(evidence, sentences), **cosine}
 
         def contradicting() -> str:
-            asking = Asking.of(state.query.text, state.terms, self.text_search_config)
+            asking = Asking.of(state.query.text, state.terms)
             passages = by_number(state.passages)
             return disagreement(find_conflicts(state.query.text, passages, asking, state.scope.trust, limit=MAX_PLACE))
 

@@ -179,7 +179,7 @@ def _answer_to(outcome, question, **more):
         cosines=run_cosines(outcome, runtime.resources()),
         **more,
     )
-    return extract_answer(task, language=settings.CORECUBE_TEXT_SEARCH_CONFIG)
+    return extract_answer(task)
 
 
 def _found(text, principal, **more):

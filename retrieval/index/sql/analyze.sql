@@ -1,14 +1,14 @@
--- The query's lexemes in each language of the scope, with the chunks in scope that hold each, where its word stands, and
+-- The query's lexemes in each language of the scope, with the chunks in scope that hold each, where its words stand, and
 -- the query's syntax as that language reads it. The row with the empty lexeme counts the chunks in scope.
 WITH languages AS NOT MATERIALIZED (
     SELECT name, name::regconfig AS config FROM unnest(%(languages)s::text[]) AS given (name)
 ),
 lexemes AS NOT MATERIALIZED (
-    SELECT languages.name, word.lexeme, word.positions[1] AS place
+    SELECT languages.name, word.lexeme, word.positions AS places
     FROM languages
     CROSS JOIN LATERAL unnest(to_tsvector(languages.config, %(text)s)) AS word
     UNION ALL
-    SELECT '', '', 0
+    SELECT '', '', '{}'
 ),
 counts AS (
     -- Grouped before the outer join, for which shards would send all of their counts.
@@ -21,7 +21,7 @@ counts AS (
 SELECT
     lexemes.name AS language,
     lexemes.lexeme,
-    lexemes.place,
+    lexemes.places,
     coalesce(counts.chunks, 0)::bigint AS chunks,
     as_written.tsquery::text AS as_written,
     querytree(as_written.tsquery) NOT IN ('', 'T') AS is_indexable

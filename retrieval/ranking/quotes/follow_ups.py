@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from retrieval.engine.types import QueryTerms
-from retrieval.engine.words import TermFinder, stemmer
+from retrieval.engine.words import TermFinder
 from retrieval.ranking.quotes.asked import FORMS, Asked, asked, holds
 from retrieval.ranking.quotes.candidates import Candidate
-from retrieval.ranking.quotes.ranker import Scored
+from retrieval.ranking.quotes.ranker import Asking, Scored
 from retrieval.text.units import UnitKind
 
 _REPEATED: Final = 1.5  #: Deduction, in log-odds, for a repetition that holds nothing of what is new in the question.
@@ -26,13 +25,12 @@ class FollowUp:
     quoted: str  #: The answer before it, normalised.
 
     @classmethod
-    def of(cls, question: str, terms: QueryTerms, language: str, *, before: str, answer: str) -> Self:
-        """Return it for a question as it was asked, the terms of its search, and the question and answer before it."""
-        stem = stemmer(language)
-        found = TermFinder(terms.terms, stem).found(question)
-        own = TermFinder(tuple(term for term in terms.terms if term.lexeme in found), stem)
-        forms = (asked(question, language) - asked(before, language)) & FORMS
-        return cls(own, forms, language, _normalised(answer))
+    def of(cls, question: str, asking: Asking, *, before: str, answer: str) -> Self:
+        """Return it for a question as it was asked, and the question and answer before it."""
+        found = asking.finder.found(question)
+        own = replace(asking.finder, terms=tuple(term for term in asking.terms.terms if term.lexeme in found))
+        forms = (asking.kinds - asked(before, asking.language)) & FORMS
+        return cls(own, forms, asking.language, _normalised(answer))
 
     def narrowed(self, found: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Return candidates; of a table that was quoted only the rows that hold what is new in the question."""

@@ -13,8 +13,9 @@ from typing import Any, Final, Self
 from retrieval.engine.types import QueryTerms, RunCosines
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.logistic import LogisticModel
-from retrieval.ranking.quotes.asked import FORMS, Asked, asked, holds
+from retrieval.ranking.quotes.asked import FORMS, Asked, asked, cues, holds
 from retrieval.ranking.quotes.candidates import Candidate
+from retrieval.text.language import question_language
 from retrieval.text.units import UnitKind
 
 MAX_COMPARED: Final = 24  #: The best by words, which are compared by vectors too.
@@ -52,18 +53,20 @@ class Asking:
     """A question as the ranker reads it."""
 
     terms: QueryTerms
-    language: str
+    language: str  #: That of the question by its words, in doubt that of its terms; one of PostgreSQL's names.
     kinds: frozenset[Asked]
 
     @classmethod
-    def of(cls, question: str, terms: QueryTerms, language: str) -> Self:
-        """Return it for a question and its terms, stemmed in a text search configuration's language."""
+    def of(cls, question: str, terms: QueryTerms) -> Self:
+        """Return it for a question and its terms."""
+        seeming = question_language(question)
+        language = seeming if seeming in cues() else terms.language
         return cls(terms, language, asked(question, language))
 
     @property
     def finder(self) -> TermFinder:
         """What finds its terms in a text."""
-        return TermFinder(self.terms.terms, stemmer(self.language))
+        return TermFinder(self.terms.terms, stemmer(self.terms.language))
 
 
 def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, float]]:

@@ -29,7 +29,7 @@ def of(number, text, title, *, year=2024, status="", connection=1):
 
 def answer_to(*passages, question=QUESTION, trust=None):
     task = Task(question=question, passages=passages, terms=TERMS, answerability=judged(), trust=trust or {})
-    return extract_answer(task, language="english").text
+    return extract_answer(task).text
 
 
 def test_the_newer_document_answers_and_the_other_follows_with_its_date_and_source():
@@ -83,7 +83,7 @@ def test_the_status_of_a_document_counts_as_characters(status, quotes):
 
 def test_a_contradicted_statement_is_quoted_that_is_not_among_the_ranked():
     passages = (of(1, CURRENT, "Leave"), of(2, OTHER, "Leave"))
-    conflicts = find_conflicts(QUESTION, passages, Asking.of(QUESTION, TERMS, "english"), {})
+    conflicts = find_conflicts(QUESTION, passages, Asking.of(QUESTION, TERMS), {})
     quote, remark = chosen_texts((), conflicts, max_characters=700)
     assert CURRENT in quote
     assert OTHER in remark

@@ -45,7 +45,7 @@ def task_of(question, passages, terms, verdict=Verdict.ANSWERABLE, encoder=None)
 
 
 def answer_to(question, passages, terms, encoder=None, verdict=Verdict.ANSWERABLE):
-    return extract_answer(task_of(question, passages, terms, verdict, encoder), language="english")
+    return extract_answer(task_of(question, passages, terms, verdict, encoder))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_it_refuses_what_the_verdict_calls_not_answerable_and_says_why_and_what_
     why = "No document that was searched contains “pension”."
     verdict = judged(Verdict.NOT_ANSWERABLE, reason="unknown_terms", explanation=why)
     task = replace(task_of("Which pension fund?", leave, terms(pension=5.0, fund=4.0)), answerability=verdict)
-    answer = extract_answer(task, language="english")
+    answer = extract_answer(task)
     assert answer.refused
     assert answer.text == (
         "I couldn't find this in your documents. No document that was searched contains “pension”. "
@@ -94,7 +94,7 @@ def test_it_refuses_what_the_verdict_calls_not_answerable_and_says_why_and_what_
 @pytest.mark.parametrize("verdict", [judged(Verdict.PARTIAL), None])
 def test_what_may_not_be_answerable_gets_the_nearest_text_and_says_so(leave, terms, verdict):
     task = replace(task_of("paid leave", leave, terms(paid=3.0, leav=1.0)), answerability=verdict)
-    hedged, asserted = (extract_answer(it, language="english") for it in (task, replace(task, answerability=judged())))
+    hedged, asserted = (extract_answer(it) for it in (task, replace(task, answerability=judged())))
     first, rest = hedged.text.split("\n\n", 1)
     assert first == "This may not answer your question. The nearest text:"
     assert asserted.text.endswith(rest)
@@ -106,7 +106,7 @@ def test_an_improbable_answer_has_two_quotes_at_most(passage, terms):
     passages = [passage(number, text) for number, text in enumerate(texts, start=1)]
     task = task_of("paid leave", passages, terms(paid=3.0, leav=1.0))
     probable, improbable = (
-        extract_answer(replace(task, answerability=replace(judged(Verdict.PARTIAL), confidence=it)), language="english")
+        extract_answer(replace(task, answerability=replace(judged(Verdict.PARTIAL), confidence=it)))
         for it in (0.5, 0.49)
     )
     assert len(find_citations(probable.text, 3)) == 3
@@ -204,7 +204,7 @@ def test_words_decide_where_a_passage_has_no_vectors_yet(passage, terms):
     passages = (passage(1, "The dock is closed at night."), passage(2, "Annual leave is twenty seven days each year."))
     task = task_of("annual leave days each year", passages, terms(closed=1.0), encoder=HashEncoder())
     partly = replace(task, cosines={key: it for key, it in task.cosines.items() if key == passages[1].hit.chunk_id})
-    answers = [extract_answer(it, language="english") for it in (task, partly, replace(task, cosines={}))]
+    answers = [extract_answer(it) for it in (task, partly, replace(task, cosines={}))]
     assert [answer.citations[0].number for answer in answers] == [2, 1, 1]
 
 
@@ -257,7 +257,7 @@ def test_of_a_small_table_only_the_best_row_is_quoted_where_a_better_sentence_ne
 
 def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
     task = task_of("paid leave", leave, terms(paid=3.0, leav=1.0))
-    pieces = read(ExtractiveProvider(language="english").stream(task))
+    pieces = read(ExtractiveProvider().stream(task))
     assert len(pieces) > 1
     assert "".join(piece.text for piece in pieces) == answer_to("paid leave", leave, task.terms).text
 
@@ -276,7 +276,7 @@ def test_closed_before_its_turn_it_does_no_work(leave, terms):
 
     async def leave_early():
         threads.submit(gate.wait)
-        reading = asyncio.create_task(gather(ExtractiveProvider("english", threads).stream(task)))
+        reading = asyncio.create_task(gather(ExtractiveProvider(threads).stream(task)))
         await asyncio.sleep(0.01)
         reading.cancel()
         await asyncio.wait({reading})
@@ -307,7 +307,7 @@ def followed_up(first, question, passages, terms, encoder=None):
     before = answer_to(first, passages, terms, encoder)
     task = task_of(question, passages, terms, encoder=encoder)
     task = replace(task, history=(Turn(first, before.text),), is_follow_up=True)
-    return before.text, extract_answer(task, language="english").text
+    return before.text, extract_answer(task).text
 
 
 @pytest.mark.parametrize("encoder", [None, HashEncoder()])
@@ -322,7 +322,7 @@ def test_a_follow_up_quotes_what_is_new_instead_of_the_answer_before_it(passage,
         "What may a manager order?", "Quoted from your documents:\n\n> A manager orders up to 10,000 euros. [1]"
     )
     task = task_of("And who signs it?", passages, found, encoder=encoder)
-    text = extract_answer(replace(task, history=(before,), is_follow_up=True), language="english").text
+    text = extract_answer(replace(task, history=(before,), is_follow_up=True)).text
     assert "> Orders are signed in the portal by Ines Solano. [2]" in text
     assert "10,000" not in text
 
@@ -357,12 +357,12 @@ def test_the_same_question_gets_the_same_answer(signing, terms):
     found = terms(order=2.0, manag=2.0)
     before = answer_to("What may a manager order?", signing, found).text
     task = replace(task_of("What may a manager order?", signing, found), history=(Turn("Hello", before),))
-    assert extract_answer(task, language="english").text == before
+    assert extract_answer(task).text == before
 
 
 @given(st.text(max_size=60), st.text(max_size=200), st.lists(st.text(min_size=1, max_size=120), min_size=1, max_size=4))
 def test_a_follow_up_after_any_answer_quotes_something(question, answer, texts):
     passages = tuple(made(number, text) for number, text in enumerate(texts, start=1))
     task = replace(task_of("x", passages, QueryTerms()), history=(Turn(question, answer),), is_follow_up=True)
-    plain = extract_answer(replace(task, is_follow_up=False), language="english")
-    assert extract_answer(task, language="english").refused == plain.refused
+    plain = extract_answer(replace(task, is_follow_up=False))
+    assert extract_answer(task).refused == plain.refused

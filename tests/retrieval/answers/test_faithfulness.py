@@ -220,7 +220,7 @@ def test_without_passages_everything_is_open():
 def test_quotations_of_the_extractive_answerer_always_stand():
     terms = QueryTerms((Term("rollback", 1, 4.0), Term("cost", 1, 2.0)))
     task = Task(question="What did the rollback cost?", passages=PASSAGES, terms=terms, answerability=judged())
-    answer = extract_answer(task, language="english")
+    answer = extract_answer(task)
     opening, _, quotes = answer.text.partition("\n\n")
     assert opening == "Quoted from your documents:"
     assert quotes

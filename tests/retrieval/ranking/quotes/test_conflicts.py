@@ -28,7 +28,7 @@ def of(number, text, title="", year=None, *, trust=1, status="", headings=()):
 def conflicts_of(question, *passages, **options):
     words = {stemmer("english")(word.lower()) for word in question.strip("?").split()}
     terms = QueryTerms(tuple(Term(word, 1, 2.0) for word in sorted(words)), 10)
-    return find_conflicts(question, passages, Asking.of(question, terms, "english"), {1: 1, 2: 2, 3: 3}, **options)
+    return find_conflicts(question, passages, Asking.of(question, terms), {1: 1, 2: 2, 3: 3}, **options)
 
 
 def said(claims):

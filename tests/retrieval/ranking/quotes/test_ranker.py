@@ -24,7 +24,7 @@ def found(passages=PASSAGES):
 
 
 def asking(question="How much may a hotel night cost?"):
-    return Asking.of(question, TERMS, "english")
+    return Asking.of(question, TERMS)
 
 
 def test_signals_by_hand():
@@ -107,7 +107,7 @@ def cosines_of(ranked, values):
 
 
 def test_a_question_without_terms_has_an_order_too():
-    assert len(shipped().best_first(found(), Asking.of("and or", QueryTerms(), "english"))) == 4
+    assert len(shipped().best_first(found(), Asking.of("and or", QueryTerms()))) == 4
 
 
 def test_the_shipped_ranker_reads_every_signal_and_survives_being_stored():
