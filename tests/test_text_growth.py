@@ -68,7 +68,7 @@ def read_as(name):
 
 
 def quoted(text):
-    found = candidates([passage(text)], quantities("1 a"))
+    found = candidates([passage(text)], "1 a", "german")
     asking = Asking.of("a 1 a.a", QueryTerms(_TERMS))
     return [quote.text for quote in choose(shipped().best_first(found, asking), max_characters=700)]
 

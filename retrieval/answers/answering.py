@@ -135,15 +135,24 @@ def _cut_notice(query: Query) -> Notice | None:
 def run_cosines(outcome: SearchOutcome, resources: Resources) -> RunCosines:
     """Return the cosines with what can be quoted of the passages; none where the search had no vector.
 
-    None either where they are not read in time: then words select quotes.
+    None either where they are not read in time, or where the model does not know the question's language: then words
+    select quotes.
     """
     state, stored, hits = outcome.state, resources.sentence_vectors, tuple(it.hit for it in outcome.passages)
     if state.vector is None or stored is None or not hits:
+        return {}
+    if _is_foreign(question_language(state.query.text) or state.terms.language, resources.encoder.name):
         return {}
     try:
         return stored.cosines(hits, state.vector, scope=state.scope, timeout_seconds=_READ_SECONDS)
     except SearchTimeoutError:
         return {}
+
+
+def _is_foreign(language: str, model: str) -> bool:
+    """Return whether an embedding model supports only English, and a language is another one."""
+    listed = MODEL_TABLE.get(model.removesuffix("-fp32"))
+    return listed is not None and listed.languages.lower() == "english" != language
 
 
 def _able(route: Route, options: Options) -> Route:
@@ -288,9 +297,8 @@ def language_notice(question: str, model: str, text_search: Collection[str], *, 
     `text_search` are the text search configurations of the sources searched. An unlisted model may know any language.
     """
     language = question_language(question)
-    listed = MODEL_TABLE.get(model.removesuffix("-fp32"))
     gaps = []
-    if listed and listed.languages.lower() == "english" != language:
+    if _is_foreign(language, model):
         gaps.append(
             f"the embedding model {model} supports only English (page Models, or CORECUBE_MODEL for the first index)"
         )

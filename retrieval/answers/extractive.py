@@ -22,7 +22,6 @@ from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
 from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts, is_superseded
 from retrieval.ranking.quotes.follow_ups import FollowUp
-from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking, Scored, shipped
 from retrieval.text.small_talk import is_thanks
 
@@ -177,7 +176,7 @@ def extract_answer(task: Task) -> Answer:
 
 def _ranked(task: Task, passages: Sequence[Passage], asking: Asking) -> Sequence[Scored]:
     """Return the candidates, best first: by words, and the best of these by vectors too if all of them have any."""
-    found = candidates(passages, quantities(task.question))
+    found = candidates(passages, task.question, asking.language)
     follow_up = _follow_up(task, asking)
     if follow_up:
         found = follow_up.narrowed(found)

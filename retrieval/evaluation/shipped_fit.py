@@ -34,7 +34,6 @@ from retrieval.ranking.answerability.verdict import AnswerabilityConfig, verdict
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
 from retrieval.ranking.quotes.fitting import Choice, fit_order
-from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import VECTOR_SIGNALS, WORD_SIGNALS, Asking, QuoteRanker, Scored, word_signals
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
@@ -114,7 +113,7 @@ def fitted_ranker(searches: Searches) -> QuoteRanker:
 
 
 def _candidates(searched: Searched) -> tuple[Candidate, ...]:
-    return candidates(by_number(searched.outcome.passages), quantities(searched.question.text))
+    return candidates(by_number(searched.outcome.passages), searched.question.text, _asking(searched).language)
 
 
 def _asking(searched: Searched) -> Asking:

@@ -7,7 +7,7 @@ from itertools import accumulate, groupby
 from typing import Final
 
 from retrieval.engine.types import Passage
-from retrieval.ranking.quotes.quantities import Quantity, picked
+from retrieval.ranking.quotes.quantities import Quantity, picked, quantities
 from retrieval.text.units import Unit, UnitKind, ends_as_sentence, split_units
 
 MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
@@ -60,16 +60,17 @@ class Candidate:
         return sum(unit.kind in _WHOLE for unit in self.quoted) > 1
 
 
-def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[Candidate, ...]:
-    """Return what can be quoted of the passages, passage by passage.
+def candidates(passages: Sequence[Passage], question: str, language: str) -> tuple[Candidate, ...]:
+    """Return what can be quoted of the passages, passage by passage, for a question in a language.
 
     Of a table with a row that the numbers of the question pick, only this row; no header of figures without them; no
     title without the text that it names.
     """
     found: list[Candidate] = []
+    asked = quantities(question, language)
     for passage in passages:
         units = split_units(passage.hit.chunk.text)
-        picked_rows = dict(_picked_rows(units, asked)) if asked else {}
+        picked_rows = dict(_picked_rows(units, asked, language)) if asked else {}
         decided = frozenset(row for table in picked_rows.values() for row in table)
         headers = {unit.header for unit in units if unit.kind is UnitKind.FIGURES}
         every = (run for run in runs(passage.hit.chunk.text) if units[run.start].text not in headers)
@@ -197,11 +198,13 @@ def _is_quotable(units: Sequence[Unit], run: range) -> bool:
     return not is_cut_off and not unit.text.endswith("?")
 
 
-def _picked_rows(units: Sequence[Unit], asked: Sequence[Quantity]) -> Iterator[tuple[int, Sequence[int]]]:
+def _picked_rows(
+    units: Sequence[Unit], asked: Sequence[Quantity], language: str
+) -> Iterator[tuple[int, Sequence[int]]]:
     """Yield each row that the numbers of a question pick, with all rows of its table."""
     for (_, header), group in groupby(range(len(units)), key=lambda at: (units[at].block, units[at].header)):
         table = list(group)
         if header and units[table[0]].kind is UnitKind.ROW:
-            row = picked([units[at].text.split(" | ") for at in table], header.split(" | "), asked)
+            row = picked([units[at].text.split(" | ") for at in table], header.split(" | "), asked, language)
             if row is not None:
                 yield table[row], table

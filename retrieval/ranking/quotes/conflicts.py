@@ -136,7 +136,7 @@ def find_conflicts(
     `trust` is that of each connection, higher for more. Where the question names a year, what is of this year counts.
     """
     claims = _claims(passages, asking)
-    years = frozenset(int(it.value) for it in quantities(question) if it.is_year)
+    years = frozenset(int(it.value) for it in quantities(question, asking.language) if it.is_year)
     settled: set[int] = set()
     conflicts = []
     for at, claim in enumerate(claims[:limit]):

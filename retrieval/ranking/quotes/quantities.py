@@ -8,6 +8,7 @@ from functools import cache
 from typing import Final
 
 from retrieval.ranking.quotes.asked import any_of, cues
+from retrieval.text.numbers import in_english
 
 #: With its sign, but not within a word or a code ("RIME-4107"); a hyphen between two numbers is no sign ("1-3").
 _NUMBER: Final = re.compile(
@@ -46,11 +47,10 @@ class Interval:
         return self.low <= value <= self.high
 
 
-def quantities(question: str) -> tuple[Quantity, ...]:
-    """Return the numbers of a question, except those within codes."""
-    return tuple(
-        Quantity(_value(found), _units_around(question, found, _MAX_UNIT_WORDS)) for found in _NUMBER.finditer(question)
-    )
+def quantities(question: str, language: str) -> tuple[Quantity, ...]:
+    """Return the numbers of a question in a language, except those within codes."""
+    text = in_english(question, language)
+    return tuple(Quantity(_value(found), _units_around(text, found, _MAX_UNIT_WORDS)) for found in _NUMBER.finditer(text))
 
 
 def unit_beside(text: str, start: int, end: int) -> str:
@@ -66,11 +66,12 @@ def unit_of(word: str) -> str:
     return _spellings().get(word.lower(), "")
 
 
-def interval(cell: str, header: str = "") -> Interval | None:
-    """Return the numbers that a table's cell stands for, None without a number and for a date.
+def interval(cell: str, header: str, language: str) -> Interval | None:
+    """Return the numbers that a cell of a table in a language stands for, None without a number and for a date.
 
     A bound may be in the cell ("over 5 years", "-25 °C and colder", "1 to 3") or in the header ("Orders up to").
     """
+    cell = in_english(cell, language)
     numbers = list(_NUMBER.finditer(cell))
     if not numbers or _DATE.search(cell):
         return None
@@ -88,7 +89,9 @@ def interval(cell: str, header: str = "") -> Interval | None:
     return Interval(value, value, units)
 
 
-def picked(rows: Sequence[Sequence[str]], header: Sequence[str], asked: Sequence[Quantity]) -> int | None:
+def picked(
+    rows: Sequence[Sequence[str]], header: Sequence[str], asked: Sequence[Quantity], language: str
+) -> int | None:
     """Return the row that the numbers of a question pick, None if they pick none or all.
 
     A row fits if one of its cells has the number's unit and stands for an interval with the number in it; the narrowest
@@ -96,7 +99,7 @@ def picked(rows: Sequence[Sequence[str]], header: Sequence[str], asked: Sequence
     """
     for quantity in asked:
         for column in range(len(header)):
-            cells = [interval(row[column], header[column]) if column < len(row) else None for row in rows]
+            cells = [interval(row[column], header[column], language) if column < len(row) else None for row in rows]
             fitting = [(at, it) for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])]
             found = list(filter(None, cells))
             if fitting and len(set(found)) > 1 and 2 * len(found) >= len(rows):

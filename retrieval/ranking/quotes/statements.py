@@ -13,6 +13,7 @@ from retrieval.ranking.answerability.signals import denials
 from retrieval.ranking.quotes.asked import cues
 from retrieval.ranking.quotes.quantities import is_year, unit_beside, unit_of
 from retrieval.text.language import common_words
+from retrieval.text.numbers import in_english
 
 _CACHED_TEXTS: Final = 4_000
 _CACHED_WORDS: Final = 20_000
@@ -70,6 +71,7 @@ def _differ(one: Value, other: Value) -> bool:
 @lru_cache(maxsize=_CACHED_TEXTS)
 def statement(text: str, language: str) -> Statement:
     """Return what a text in a text search configuration's language states."""
+    text = in_english(text, language)
     tokens: list[str] = []
     values: list[Value] = []
     words, names, years = set[str](), set[str](), set[int]()

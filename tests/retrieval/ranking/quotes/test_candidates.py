@@ -11,7 +11,7 @@ from tests.passages import made
 
 
 def texts(text, question=""):
-    return [it.text for it in candidates([made(1, text)], quantities(question))]
+    return [it.text for it in candidates([made(1, text)], question, "english")]
 
 
 def test_each_sentence_can_be_quoted_and_neither_a_question_nor_what_is_cut_off():

@@ -38,7 +38,7 @@ NODES = [["3", "1"], ["4", "1"], ["5", "2"]]
     ],
 )
 def test_numbers_of_a_question_are_found_and_codes_are_none(question, values):
-    assert [quantity.value for quantity in quantities(question)] == values
+    assert [quantity.value for quantity in quantities(question, "english")] == values
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_numbers_of_a_question_are_found_and_codes_are_none(question, values):
     ],
 )
 def test_a_cell_stands_for_an_interval_bounded_by_its_words_or_by_its_header(cell, header, low, high):
-    found = interval(cell, header)
+    found = interval(cell, header, "english")
     assert found is not None
     assert (found.low, found.high) == (low, high)
 
 
 @pytest.mark.parametrize("cell", ["none", "", "2026-11-12", "12.11.2026"])
 def test_a_cell_without_a_number_or_with_a_date_is_no_interval(cell):
-    assert interval(cell) is None
+    assert interval(cell, "", "english") is None
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_a_cell_without_a_number_or_with_a_date_is_no_interval(cell):
     ],
 )
 def test_the_narrowest_interval_with_the_number_picks_its_row(question, rows, header, row):
-    assert picked(rows, header, quantities(question)) == row
+    assert picked(rows, header, quantities(question, "english"), "english") == row
 
 
 def test_a_column_of_equal_cells_picks_nothing():
-    assert picked([["2 years"], ["2 years"]], ["Contracts"], quantities("a contract of 2 years")) is None
+    assert picked([["2 years"], ["2 years"]], ["Contracts"], quantities("a contract of 2 years", "english"), "english") is None
 
 
 def test_a_column_with_a_number_in_few_rows_picks_nothing():
@@ -99,7 +99,7 @@ def test_a_column_with_a_number_in_few_rows_picks_nothing():
         ["Year", "2024"],
         ["Zip", "30313"],
     ]
-    assert picked(rows, ["Item", "Value"], quantities("Who audited 2024?")) is None
+    assert picked(rows, ["Item", "Value"], quantities("Who audited 2024?", "english"), "english") is None
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
@@ -112,6 +112,6 @@ def test_an_interval_has_its_ends_and_nothing_outside(one, other, value):
 
 @given(st.text(max_size=60), st.text(max_size=30))
 def test_any_text_can_be_read(text, header):
-    found = interval(text, header)
+    found = interval(text, header, language)
     assert found is None or found.low <= found.high
-    quantities(text)
+    quantities(text, language)
