@@ -6,12 +6,13 @@ Follow-up questions become standalone questions: words of earlier ones are added
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final, Self
 
+from retrieval.text.language import question_language
 from retrieval.text.small_talk import is_small_talk
 
 _WORDS: Final = tomllib.loads((files("retrieval.answers") / "rewrite_words.toml").read_text(encoding="utf-8"))
@@ -33,23 +34,42 @@ _STEM_CHARACTERS: Final = 5
 _CACHED_TEXTS: Final = 512
 _MAX_CHARACTERS: Final = 1_000  #: Only this part of a question decides whether it is standalone.
 _LOOK_BACK_CHARACTERS: Final = 64
+_DUMMY_SUBJECTS: Final = frozenset({"it", "es", "il"})
 
 
-def _set(name: str) -> frozenset[str]:
-    return frozenset(_WORDS[name].split())
+_NONE: Final = frozenset[str]()
 
 
-OPENERS: Final = tuple(f"{opener} " for opener in _WORDS["openers"])
-QUESTION: Final = _set("question")
-POINTERS: Final = _set("pointers")
-NUMERALS: Final = _set("numerals")
-CLAUSE_MARKS: Final = _set("clause_marks")
-BE: Final = _set("be")
-AUXILIARIES: Final = _set("auxiliaries")
-BEFORE_VERBS: Final = _set("before_verbs")
-BEFORE_SUBJECTS: Final = _set("before_subjects")
-BEFORE_ASKED: Final = _set("before_asked")
-FUNCTION: Final = QUESTION | POINTERS | _set("function")
+@dataclass(frozen=True, slots=True, eq=False)
+class _Language:
+    """The words of a language by their role in a question; `rewrite_words.toml` says what they are."""
+
+    openers: tuple[str, ...]
+    has_capital_nouns: bool  #: Whether any noun has a capital, as in German, so that it marks no name.
+    question: frozenset[str]
+    pointers: frozenset[str]
+    function: frozenset[str]
+    numerals: frozenset[str] = _NONE
+    articles: frozenset[str] = _NONE
+    polite: frozenset[str] = _NONE
+    dummies: frozenset[str] = _NONE
+    be: frozenset[str] = _NONE
+    clause_marks: frozenset[str] = _NONE
+    auxiliaries: frozenset[str] = _NONE
+    before_verbs: frozenset[str] = _NONE
+    before_subjects: frozenset[str] = _NONE
+    before_asked: frozenset[str] = _NONE
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """Return a language of the file."""
+        roles = {role: frozenset(words.split()) for role, words in table.items() if isinstance(words, str)}
+        roles["function"] |= roles["question"] | roles["pointers"]
+        openers = tuple(f"{opener} " for opener in table["openers"])
+        return cls(openers, table.get("has_capital_nouns", False), **roles)
+
+
+_LANGUAGES: Final = {name: _Language.of(table) for name, table in _WORDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,7 @@ class Rewriting:
 class _Word:
     text: str
     is_first: bool  #: Whether it starts a sentence, so that its capital does not mark a name.
+    language: _Language
 
     @property
     def folded(self) -> str:
@@ -87,10 +108,14 @@ class _Word:
     @property
     def is_name(self) -> bool:
         """Whether it names something: a code, a number, or with a capital inside a sentence or inside the word."""
-        if self.folded in FUNCTION:
+        if self.folded in self.language.function:
             return False
         is_capital = self.text[0].isupper() and not self.is_first
-        return self.is_code or self.text.isdecimal() or is_capital or any(map(str.isupper, self.text[1:]))
+        return self.is_code or self.is_number or is_capital or any(map(str.isupper, self.text[1:]))
+
+    @property
+    def is_number(self) -> bool:
+        return self.text.replace(".", "").isdecimal()
 
     @property
     def is_code(self) -> bool:
@@ -98,7 +123,13 @@ class _Word:
 
     @property
     def is_content(self) -> bool:
-        return self.is_name or self.folded.removesuffix("'s") not in FUNCTION
+        return self.is_name or self.folded.removesuffix("'s") not in self.language.function
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it can refer to something earlier: not "Sie", the polite you, which has a capital."""
+        is_polite = self.folded in self.language.polite and self.text[0].isupper()
+        return self.folded in self.language.pointers and not is_polite
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +148,21 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
     """
     text = _questions_of(question) if len(question) > _MAX_SEARCHED else question
     context: _Context | None = None
+    language = ""
     for said in before:
-        own = _content_words(said.question)
+        language = _language_of(said.question, language)
+        own = _content_words(said.question, language)
         titles = said.titles or (context.titles if context else ())
-        if context is None or not depends(said.question):
+        if context is None or not depends(said.question, language):
             context = _Context(own, own, titles)
         else:
             kept = _not_replaced(context.topic, own)
-            context = _Context(own, (*own, *kept) if _replaces(said.question) else context.topic, titles)
-    is_follow_up = context is not None and depends(text)
-    carried = _carried(text, context) if context is not None and is_follow_up else ()
+            context = _Context(
+                own, (*own, *kept) if _replaces(_words(said.question, language)) else context.topic, titles
+            )
+    language = _language_of(text, language)
+    is_follow_up = context is not None and depends(text, language)
+    carried = _carried(_words(text, language), context) if context is not None and is_follow_up else ()
     searched = f"{text.rstrip()} ({' '.join(carried)})" if carried else text
     return Rewriting(question, searched, carried, is_follow_up)
 
@@ -147,21 +183,32 @@ def _questions_of(text: str) -> str:
     return " ".join(kept) or text
 
 
-def depends(question: str) -> bool:
-    """Return whether a question can only be understood with the earlier questions."""
+def _language_of(question: str, before: str) -> str:
+    """Return the language of a question whose words are known; in doubt that of the one before, or else English."""
+    seeming = question_language(question)
+    return seeming if seeming in _LANGUAGES else before or "english"
+
+
+def depends(question: str, language: str = "") -> bool:
+    """Return whether a question can only be understood with the earlier questions.
+
+    `language` is that of the earlier ones, for a question that does not tell its own.
+    """
     if _SYNTAX.search(question) or is_small_talk(question):
         return False
-    found = _words(question)
-    own = _content_words(question)
+    language = _language_of(question, language)
+    found = _words(question, language)
+    own = _content_words(question, language)
     if _has_open_pronoun(found):
         return len(own) < _ENOUGH_WORDS
     if _continues(found):
         return len(own) < _ENOUGH_CONTINUED
     # Too little content: "Since when?", "Who signs?", "What is the deadline?". A verb with an object ("drain the
     # queue") is enough, and so is a subject ("what does ammonia do").
-    is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in QUESTION)
+    is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in found[0].language.question)
     has_subject = any(
-        after.is_content and before.folded in BEFORE_SUBJECTS for before, after in itertools.pairwise(found)
+        after.is_content and before.folded in before.language.before_subjects
+        for before, after in itertools.pairwise(found)
     )
     is_elliptical = is_question and len(own) <= _MAX_ELLIPTICAL_WORDS and not has_subject
     return is_elliptical and not any(word.is_name for word in own)
@@ -169,26 +216,30 @@ def depends(question: str) -> bool:
 
 def _has_open_pronoun(found: Sequence[_Word]) -> bool:
     return any(
-        word.folded in POINTERS and not _is_filler(found, place) and not _has_antecedent(found, place)
+        word.is_pointer and not _is_filler(found, place) and not _has_antecedent(found, place)
         for place, word in enumerate(found)
     )
 
 
 def _continues(found: Sequence[_Word]) -> bool:
-    return " ".join((*(word.folded for word in found), "")).startswith(OPENERS)
+    openers = found[0].language.openers if found else ()
+    return " ".join((*(word.folded for word in found), "")).startswith(openers)
 
 
 def _is_filler(found: Sequence[_Word], place: int) -> bool:
     """Return whether a pronoun is a dummy: "does *it* take to", "is *there* a", "we noticed *that* a"."""
     word, after = found[place].folded, [it.folded for it in found[place + 1 :]]
     before = found[place - 1] if place else None
-    if word in NUMERALS and place + 1 < len(found):
+    language = found[place].language
+    if word in language.numerals and place + 1 < len(found):
         return found[place + 1].is_content
+    if word in language.articles:  # "Is *das* erlaubt?" is none.
+        return any(it.is_name for it in found[place + 1 : place + 3])
     if word == "that" and before is not None and after:
         return before.is_content
-    if word == "there":
-        return bool({*after[:1], before.folded if before else ""} & BE)
-    return word == "it" and bool(CLAUSE_MARKS & {*after[1:]})
+    if word in language.dummies and {*after[:1], before.folded if before else ""} & language.be:
+        return True
+    return word in _DUMMY_SUBJECTS and bool(language.clause_marks & {*after[1:]})
 
 
 def _has_antecedent(found: Sequence[_Word], place: int) -> bool:
@@ -196,42 +247,47 @@ def _has_antecedent(found: Sequence[_Word], place: int) -> bool:
 
     A verb cannot: "do we *pay* for it"; nor the noun of the question word: "what *colour* do they wear".
     """
-    no_noun = BEFORE_VERBS
-    if place and found[place - 1].folded in AUXILIARIES:
-        no_noun |= BEFORE_ASKED
+    language = found[place].language
+    no_noun = language.before_verbs
+    if place and found[place - 1].folded in language.auxiliaries:
+        no_noun |= language.before_asked
     return any(
-        word.is_name or (at > 0 and word.is_content and found[at - 1].folded not in no_noun)
+        word.is_name
+        or (not language.has_capital_nouns and at > 0 and word.is_content and found[at - 1].folded not in no_noun)
         for at, word in enumerate(found[:place])
     )
 
 
-def _carried(question: str, context: _Context) -> tuple[str, ...]:
-    own, earlier = _content_words(question), (*context.last, *context.topic)
-    replaces = _replaces(question)
+def _carried(found: Sequence[_Word], context: _Context) -> tuple[str, ...]:
+    own, earlier = _content(found), (*context.last, *context.topic)
+    replaces = _replaces(found)
     wanted = _not_replaced(earlier, own) if replaces else earlier
     carried = list(_new((it.text for it in wanted), own))[:_MAX_CARRIED]
     if not replaces and context.titles:
-        title = [it.text for it in _content_words(context.titles[0]) if not it.text.isdecimal()]
+        language = found[0].language
+        title = [it.text for it in _content(_words_of(context.titles[0], language)) if not it.text.isdecimal()]
         if _SHARED * len(_stems(title) & _stems(it.text for it in earlier)) >= len(title):
-            carried += list(_new(title, [*own, *_words(" ".join(carried))]))[:_MAX_TITLE_WORDS]
+            carried += list(_new(title, [*own, *_words_of(" ".join(carried), language)]))[:_MAX_TITLE_WORDS]
     return tuple(carried)
 
 
-def _replaces(question: str) -> bool:
+def _replaces(found: Sequence[_Word]) -> bool:
     """Return whether a follow-up replaces a part of the earlier question: "and in 2025?", not "and who signs it?"."""
-    found = _words(question)
     return _continues(found) and any(word.is_content for word in found) and not _has_open_pronoun(found)
 
 
 def _not_replaced(earlier: Iterable[_Word], own: Sequence[_Word]) -> Iterator[_Word]:
-    kinds = {_kind(it) for it in own if it.is_name}
-    return (word for word in earlier if not word.is_name or _kind(word) not in kinds)
+    kinds = {_kind(it) for it in own} - {""}
+    return (word for word in earlier if _kind(word) not in kinds)
 
 
 def _kind(word: _Word) -> str:
+    """Return what a name is of, so that another one of the kind takes its place; empty for what is no name."""
     if _YEAR.fullmatch(word.text):
         return "year"
-    return _DIGITS.sub("0", word.folded) if word.is_code or word.text.isdecimal() else "name"
+    if word.is_number or word.is_code:
+        return "number" if word.is_number else _DIGITS.sub("0", word.folded)
+    return "name" if word.is_name and not word.language.has_capital_nouns else ""
 
 
 def _new(candidates: Iterable[str], known: Iterable[_Word]) -> Iterator[str]:
@@ -252,18 +308,22 @@ def _stem(word: str) -> str:
     return folded if _CODE.fullmatch(folded) else folded[:_STEM_CHARACTERS]
 
 
-def _content_words(text: str) -> tuple[_Word, ...]:
-    return tuple(word for word in _words(text) if word.is_content)
+def _content_words(text: str, language: str) -> tuple[_Word, ...]:
+    return _content(_words(text, language))
 
 
-def _words(text: str) -> tuple[_Word, ...]:
-    return _words_of(text[:_MAX_CHARACTERS])
+def _content(found: Sequence[_Word]) -> tuple[_Word, ...]:
+    return tuple(word for word in found if word.is_content)
+
+
+def _words(text: str, language: str) -> tuple[_Word, ...]:
+    return _words_of(text[:_MAX_CHARACTERS], _LANGUAGES[language])
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
-def _words_of(text: str) -> tuple[_Word, ...]:
+def _words_of(text: str, language: _Language) -> tuple[_Word, ...]:
     found = []
     for match in _TOKEN.finditer(text):
         before = text[max(0, match.start() - _LOOK_BACK_CHARACTERS) : match.start()].rstrip()
-        found.append(_Word(match.group(), (before or ".")[-1] in ".!?:"))
+        found.append(_Word(match.group(), (before or ".")[-1] in ".!?:¿", language))
     return tuple(found)

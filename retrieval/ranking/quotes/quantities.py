@@ -50,7 +50,9 @@ class Interval:
 def quantities(question: str, language: str) -> tuple[Quantity, ...]:
     """Return the numbers of a question in a language, except those within codes."""
     text = in_english(question, language)
-    return tuple(Quantity(_value(found), _units_around(text, found, _MAX_UNIT_WORDS)) for found in _NUMBER.finditer(text))
+    return tuple(
+        Quantity(_value(found), _units_around(text, found, _MAX_UNIT_WORDS)) for found in _NUMBER.finditer(text)
+    )
 
 
 def unit_beside(text: str, start: int, end: int) -> str:

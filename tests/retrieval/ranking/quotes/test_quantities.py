@@ -110,8 +110,8 @@ def test_an_interval_has_its_ends_and_nothing_outside(one, other, value):
     assert (value in found) == (min(one, other) <= value <= max(one, other))
 
 
-@given(st.text(max_size=60), st.text(max_size=30))
-def test_any_text_can_be_read(text, header):
+@given(st.text(max_size=60), st.text(max_size=30), st.sampled_from(["english", "german"]))
+def test_any_text_can_be_read(text, header, language):
     found = interval(text, header, language)
     assert found is None or found.low <= found.high
     quantities(text, language)
