@@ -29,7 +29,6 @@ from retrieval.ranking.answerability import signals as asked
 from retrieval.ranking.near_duplicates import Words
 from retrieval.ranking.quotes.candidates import candidates
 from retrieval.ranking.quotes.conflicts import find_conflicts
-from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking, shipped
 from retrieval.ranking.quotes.statements import statement
 from retrieval.text import identifiers, traits

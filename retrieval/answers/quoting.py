@@ -4,10 +4,12 @@ import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cache
+from itertools import chain, groupby
 from typing import Final
 
 from retrieval.llm.citations import escape_markers
+from retrieval.ranking.quotes.asked import cues
 from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.ranking.quotes.ranker import Scored
 from retrieval.text.units import Unit, UnitKind
@@ -92,8 +94,9 @@ def quotes_of(chosen: Sequence[Candidate], ranked: Sequence[Scored]) -> tuple[Qu
 
 def _joined(units: Sequence[Unit], chosen: Collection[Candidate]) -> Iterator[range]:
     """Yield the runs of one passage's units that candidates quote; those that touch inside a block or a run are one."""
-    together = {index for candidate in chosen for index in candidate.run[1:]}
-    wanted = sorted({index for candidate in chosen for index in candidate.run})
+    whole = [_whole(units, candidate.run) for candidate in chosen]
+    together = {index for run in whole for index in run[1:]}
+    wanted = sorted({index for run in whole for index in run})
     start = 0
     for at, index in enumerate(wanted):
         before = wanted[at - 1] if at else index - 1
@@ -102,6 +105,34 @@ def _joined(units: Sequence[Unit], chosen: Collection[Candidate]) -> Iterator[ra
             yield range(wanted[start], before + 1)
             start = at
     yield range(wanted[start], wanted[-1] + 1)
+
+
+def _whole(units: Sequence[Unit], run: range) -> range:
+    """Return a run with the rest of sentences that were split at an abbreviation or in a date: "gem. § 3 Abs. 2"."""
+    start, stop = run.start, run.stop
+    while start and _goes_on(units[start - 1], units[start]):
+        start -= 1
+    while stop < len(units) and _goes_on(units[stop - 1], units[stop]):
+        stop += 1
+    return range(start, stop)
+
+
+def _goes_on(unit: Unit, following: Unit) -> bool:
+    if following.kind is not UnitKind.SENTENCE or unit.kind not in _INLINE or unit.block != following.block:
+        return False
+    end = _abbreviated().search(unit.text)
+    return end is not None and (end["number"] is None or _month().match(following.text) is not None)
+
+
+@cache
+def _abbreviated() -> re.Pattern[str]:
+    words = "|".join(cues()["abbreviations"]["words"])
+    return re.compile(rf"(?<!\w)(?:(?:{words})|(?P<number>\d{{1,2}}))\.\Z", re.IGNORECASE)
+
+
+@cache
+def _month() -> re.Pattern[str]:
+    return re.compile(rf"(?:{'|'.join(chain.from_iterable(cues()['months'].values()))})(?!\w)", re.IGNORECASE)
 
 
 def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:

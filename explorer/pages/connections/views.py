@@ -36,6 +36,7 @@ from explorer.pages.connections.jobs import dry_run_names, sync_row
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording import STAGE_LABELS, capability_label, config_label, time_left
 from retrieval.ingest.jobs import JobState, job_states
+from retrieval.ingest.languages import misread_language, read_language
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.ingest.versions import older_documents_of
@@ -377,6 +378,8 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
         "dry_run": _dry_run(last, syncs),
         "is_open": any(sync["is_open"] for sync in syncs),
         "older": older_documents_of(connection),
+        "misread": misread_language(connection),
+        "read_language": read_language(connection),
         "problems": problems,
         "problem_groups": _problem_groups(connection, problems, retries),
         "coverage": _coverage(connection, row["documents"]),

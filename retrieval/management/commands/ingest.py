@@ -11,8 +11,10 @@ from django.utils.text import slugify
 from corecube.commands import DatabaseCommand
 from corecube.connectors import checked_config
 from corecube.models import Compartment, Connection
+from corecube.models.access import LANGUAGE_CHOICES
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.ingest.enrich.wants import default_enrichment
+from retrieval.ingest.languages import misread_language, read_language
 from retrieval.ingest.problems import advice
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
@@ -38,6 +40,12 @@ class Command(DatabaseCommand):
         )
         parser.add_argument("--sensitivity", choices=_names(Sensitivity), help="default: internal")
         parser.add_argument("--trust", choices=_names(TrustLevel), help="default: reference")
+        parser.add_argument(
+            "--language",
+            metavar="L",
+            choices=[language for language, _ in LANGUAGE_CHOICES if language],
+            help="for full-text search, such as german, or simple for any (default: CORECUBE_TEXT_SEARCH_CONFIG)",
+        )
         parser.add_argument("--allow-deletions", action="store_true", help="allow any number of deletions")
         parser.add_argument("--dry-run", action="store_true", help="only count the changes")
         parser.add_argument("--queue", action="store_true", help="let a worker run the sync")
@@ -84,6 +92,11 @@ class Command(DatabaseCommand):
         self._problems(connection.problems.all())
         if sync.status == Sync.Status.STOPPED:
             raise CommandError(f"{sync.message} (--allow-deletions)")
+        if language := misread_language(connection):
+            self.stdout.write(
+                f"Most of these documents are in {language.capitalize()}, but full-text search reads them as"
+                f" {read_language(connection).capitalize()}. Set the language of the connection, then sync."
+            )
         if not connection.compartment.grants.exists():
             self.stdout.write(f"No user can search this connection: {connection.compartment.name} has no grants yet.")
 
@@ -119,6 +132,7 @@ def _connection(options: dict[str, Any]) -> Connection:
         compartment=_compartment(options["compartment"]),
         sensitivity=Sensitivity[(options["sensitivity"] or "internal").upper()],
         trust=TrustLevel[(options["trust"] or "reference").upper()],
+        language=options["language"] or "",
     )
     connection.enrichment = default_enrichment(connection)
     connection.save()
@@ -163,6 +177,7 @@ def _require_same(connection: Connection, config: dict[str, str], options: dict[
         "compartment": options["compartment"] in {None, connection.compartment.name, connection.compartment.slug},
         "sensitivity": options["sensitivity"] in {None, connection.get_sensitivity_display().lower()},
         "trust": options["trust"] in {None, connection.get_trust_display().lower()},
+        "language": options["language"] in {None, read_language(connection)},
     }
     if different := [name for name, is_same in same.items() if not is_same]:
         raise CommandError(

@@ -212,7 +212,7 @@ def test_what_is_far_behind_the_best_quote_comes_after_a_remark():
     texts = ("Leave is 27 days.", "Leave is granted by the lead.", "Leave the door open.")
 
     def quoted(*scores, characters=700):
-        found = [candidates([made(at, text)], ())[0] for at, text in enumerate(texts, start=1)]
+        found = [candidates([made(at, text)], "", "english")[0] for at, text in enumerate(texts, start=1)]
         ranked = [Scored(candidate, {}, score) for candidate, score in zip(found, scores, strict=True)]
         return chosen_texts(ranked, (), max_characters=characters)
 
@@ -227,14 +227,14 @@ def test_what_is_far_behind_the_best_quote_comes_after_a_remark():
 def test_length_costs_and_what_replaces_an_item_takes_its_place():
     """Of e times the length, half a point more is worth as much."""
     short, long, items = made(1, "Yes."), made(2, "A" * 400 + "."), made(3, f"- {'b' * 160}\n- {'c' * 160}")
-    whole, first, _ = candidates([items], ())
+    whole, first, _ = candidates([items], "", "english")
 
     def quoted(*scores, characters=440):
         ranked = [Scored(candidate, {}, score) for candidate, score in scores]
         found = choose(ranked, max_characters=characters)
         return [(quote.numbers[0], len(quote.units)) for quote in found]
 
-    (yes,), (a,) = candidates([short], ()), candidates([long], ())
+    (yes,), (a,) = candidates([short], "", "english"), candidates([long], "", "english")
     cost = math.log(len(a.text) / len(yes.text)) / 2
     assert quoted((a, 5.0 + cost + 0.01), (yes, 5.0), characters=410) == [(2, 1)]
     assert quoted((a, 5.0 + cost - 0.01), (yes, 5.0), characters=410) == [(1, 1)]
@@ -247,8 +247,8 @@ def test_length_costs_and_what_replaces_an_item_takes_its_place():
 @pytest.mark.parametrize(("characters", "rows"), [(700, 3), (150, 1)])
 def test_of_a_small_table_only_the_best_row_is_quoted_where_a_better_sentence_needs_the_place(characters, rows):
     table = "Service | Price\nLate arrival | 65.00\nRelabelling | 0.90\nParking | 12.00"
-    whole, row, *_ = candidates([made(1, table)], ())
-    (sentence,) = candidates([made(2, "A driver who is more than 45 minutes late loses the slot.")], ())
+    whole, row, *_ = candidates([made(1, table)], "", "english")
+    (sentence,) = candidates([made(2, "A driver who is more than 45 minutes late loses the slot.")], "", "english")
     ranked = [Scored(it, {}, score) for it, score in ((row, 5.0), (sentence, 4.0), (whole, 3.0))]
     table_quote, sentence_quote = choose(ranked, max_characters=characters)
     assert [unit.text for unit in table_quote.units] == table.splitlines()[1 : rows + 1]
@@ -366,3 +366,22 @@ def test_a_follow_up_after_any_answer_quotes_something(question, answer, texts):
     task = replace(task_of("x", passages, QueryTerms()), history=(Turn(question, answer),), is_follow_up=True)
     plain = extract_answer(replace(task, is_follow_up=False))
     assert extract_answer(task).refused == plain.refused
+
+
+ABBREVIATED = (
+    "Urlaub verfällt, z. B. auch dann. Menschen mit Behinderung erhalten gem. § 208 Abs. 2 SGB IX fünf Tage mehr. Die"
+    " Frist endet am 31. März des Folgejahres. Alles Weitere regelt die Betriebsvereinbarung."
+)
+
+
+@pytest.mark.parametrize(
+    ("lexeme", "quoted"),
+    [
+        ("behinder", "Menschen mit Behinderung erhalten gem. § 208 Abs. 2 SGB IX fünf Tage mehr."),
+        ("sgb", "Menschen mit Behinderung erhalten gem. § 208 Abs. 2 SGB IX fünf Tage mehr."),
+        ("frist", "Die Frist endet am 31. März des Folgejahres."),
+    ],
+)
+def test_a_sentence_with_abbreviations_is_quoted_whole(passage, lexeme, quoted):
+    terms = QueryTerms((Term(lexeme, 1, 5.0),), language="german")
+    assert f"> {quoted}" in answer_to("Und was?", (passage(1, ABBREVIATED),), terms).text

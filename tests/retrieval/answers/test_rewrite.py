@@ -70,6 +70,50 @@ def test_a_question_that_stands_alone_stays_as_it_is(question):
     assert not rewriting.is_follow_up
 
 
+GERMAN = Said("Wie hoch ist die Kilometerpauschale für Dienstreisen?")
+FRENCH = Said("Combien de jours de congés payés ai-je par an ?")
+SPANISH = Said("¿Quién aprueba los gastos de viaje?")
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "carried"),
+    [
+        ("Und wo?", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Wer genehmigt das?", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Was muss ich dann tun?", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Wer ist dafür zuständig?", GERMAN, "Kilometerpauschale Dienstreisen"),
+        # Nouns have capitals, but name nothing that a name could replace.
+        ("Und in Frankreich?", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Und 5.000 Euro?", Said("Wer darf 20.000 Euro unterschreiben?"), "unterschreiben"),
+        ("Et pour les stagiaires ?", FRENCH, "jours congés payés an"),
+        ("Qui les approuve ?", Said("Qui signe les notes de frais ?"), "signe notes frais"),
+        ("¿Quién firma eso?", SPANISH, "aprueba gastos viaje"),
+        ("¿Hasta cuándo?", SPANISH, "aprueba gastos viaje"),
+    ],
+)
+def test_a_follow_up_is_understood_in_its_language(question, before, carried):
+    assert stand_alone(question, [before]).searched == f"{question} ({carried})"
+
+
+@pytest.mark.parametrize(
+    ("question", "before"),
+    [
+        ("Wann öffnet das Büro?", GERMAN),
+        ("Gibt es einen Betriebskindergarten?", GERMAN),
+        ("Ist es erlaubt, im Büro zu rauchen?", GERMAN),
+        ("Wie melden Mitarbeiter ihre Arbeitszeit?", GERMAN),
+        ("Wie viele Urlaubstage haben Sie?", GERMAN),
+        ("Wo finde ich das neue Formular?", GERMAN),
+        ("Ich habe meinen Ausweis verloren, was muss ich dann tun?", GERMAN),
+        ("Où est le point de rassemblement ?", FRENCH),
+        ("Faut-il un certificat médical ?", FRENCH),
+        ("¿Cuántos días de vacaciones tengo?", SPANISH),
+    ],
+)
+def test_a_question_that_stands_alone_in_its_language_stays_as_it_is(question, before):
+    assert not stand_alone(question, [before]).is_follow_up
+
+
 def test_nothing_is_carried_into_the_first_question():
     assert depends("Who approves it?")
     assert stand_alone("Who approves it?", []).searched == "Who approves it?"

@@ -42,6 +42,19 @@ def test_the_options_say_where_it_stands(folder, capsys):
     assert (connection.sensitivity, connection.trust) == (Sensitivity.RESTRICTED, TrustLevel.AUTHORITATIVE)
 
 
+GERMAN = (
+    "# Urlaub\n\nDer Urlaub ist im Portal zu beantragen, und die Leitung entscheidet über ihn in der Woche danach.\n"
+)
+
+
+def test_documents_in_another_language_are_reported_until_it_is_set(folder, capsys):
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.md").write_text(GERMAN)
+    assert "Most of these documents are in German, but full-text search reads them as English" in ingest(capsys, folder)
+    assert "German" not in ingest(capsys, folder, connection="Handbuch", language="german")
+    assert Connection.objects.get(slug="handbuch").language == "german"
+
+
 def test_a_second_run_embeds_nothing(folder, capsys):
     ingest(capsys, folder)
     assert "0 added, 0 changed, 3 unchanged" in ingest(capsys, folder)
@@ -75,7 +88,8 @@ def test_a_missing_path_is_named_and_makes_nothing(db, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("compartment", "Other"), ("sensitivity", "public"), ("trust", "volatile")]
+    ("option", "value"),
+    [("compartment", "Other"), ("sensitivity", "public"), ("trust", "volatile"), ("language", "german")],
 )
 def test_options_that_contradict_the_connection_change_nothing(folder, capsys, option, value):
     ingest(capsys, folder)

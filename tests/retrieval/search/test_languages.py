@@ -66,6 +66,38 @@ def test_a_word_that_stands_nowhere_is_one_term(world, handbook):
     assert len(analyzed(world, "zanzibaring").terms) == 1
 
 
+@pytest.mark.parametrize(
+    ("question", "lexemes"),
+    [
+        # Stop words of German, to which English gives lexemes.
+        ("Wie viele Häuser hat die Firma?", {"viel", "haus", "firma"}),
+        ("Gibt es das Haus?", {"gibt", "haus"}),
+        ("How many queues are there?", {"mani", "queue"}),
+        ("Was ist das?", set()),
+    ],
+)
+def test_stop_words_of_the_question_s_language_are_no_terms(world, handbook, question, lexemes):
+    assert {term.lexeme for term in analyzed(world, question).terms} == lexemes
+
+
+def test_a_word_in_several_forms_is_no_stop_word(world, handbook):
+    # German has one lexeme for both words, English two.
+    assert [term.lexeme for term in analyzed(world, "Haus und Häuser").terms] == ["haus"]
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Wie viele Häuser hat die Firma?", "german"),
+        ("How many queues?", "english"),
+        ("Häuser", "german"),
+        ("xy", "english"),
+    ],
+)
+def test_a_query_is_taken_to_be_in_one_of_the_languages(world, handbook, question, language):
+    assert analyzed(world, question).language == language
+
+
 def test_each_language_demands_its_own_lexemes(world, handbook):
     demanded = analyzed(world, "die Häuser").all_terms
     # "die" is a word in English and none in German.

@@ -19,6 +19,10 @@ from retrieval.text.small_talk import is_small_talk, is_thanks
         "¿Qué tal?",
         "Vielen Dank, tschüss",
         "help",
+        "Danke, das hat geholfen!",
+        "Wer bist du und was kannst du?",
+        "Können Sie mir helfen?",
+        "Pouvez-vous m'aider ?",
     ],
 )
 def test_greetings_and_thanks_ask_for_nothing(text):
@@ -38,6 +42,7 @@ def test_greetings_and_thanks_ask_for_nothing(text):
         "test",
         "good",
         "hello " * 30,
+        "Wer sind Sie, wenn es brennt?",
     ],
 )
 def test_questions_and_other_texts_do_not(text):

@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from corecube.connectors.setup import upload_folder
 from corecube.models import AuditEvent, Connection
-from retrieval.models import Document, Sync, SyncProblem
+from retrieval.models import Chunk, Document, Sync, SyncProblem
 
 PAGES = ["/connections/", "/connections/runbooks/", "/connections/runbooks/progress/"]
 
@@ -135,3 +135,12 @@ def test_an_upload_without_files_says_so(browse, dropbox):
 def test_a_folder_takes_no_uploads(browse, world):
     response = browse("alice").post("/connections/runbooks/upload/", {"uploads": [SimpleUploadedFile("a.md", b"# A")]})
     assert response.status_code == 404
+
+
+def test_a_connection_in_another_language_links_to_the_setting(browse, world):
+    Chunk.objects.filter(connection_id=world.runbooks.pk).update(language="german")
+    page = browse("alice").get("/connections/runbooks/")
+    assert "Most of these documents are in German, but full-text search reads them as English" in page.text
+    assert 'href="/connections/runbooks/edit/#id_language"' in page.text
+    Connection.objects.filter(pk=world.runbooks.pk).update(language="german")
+    assert "Most of these documents" not in browse("alice").get("/connections/runbooks/").text

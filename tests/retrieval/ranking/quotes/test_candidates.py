@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ranking.quotes.candidates import MAX_CHARACTERS, candidates, runs
-from retrieval.ranking.quotes.quantities import quantities
 from retrieval.text.units import split_units
 from tests.passages import made
 
@@ -101,12 +100,12 @@ def test_the_years_above_figures_are_quoted_with_figures_alone():
 
 def test_a_candidate_knows_the_headings_above_it():
     passage = made(1, "Rooms\n\nPrices in euros\nSize | Price\nsmall | 5\nlarge | 9", headings=("Fees",))
-    assert candidates([passage], ())[-1].place == "Leave and absence > Fees > Rooms > Prices in euros"
+    assert candidates([passage], "", "english")[-1].place == "Leave and absence > Fees > Rooms > Prices in euros"
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_candidates_are_groups_with_several_items(count):
-    (found,) = candidates([made(1, "\n".join(["- item"] * count))], ())
+    (found,) = candidates([made(1, "\n".join(["- item"] * count))], "", "english")
     assert found.is_group == (count > 1)
 
 

@@ -86,8 +86,17 @@ def test_the_narrowest_interval_with_the_number_picks_its_row(question, rows, he
     assert picked(rows, header, quantities(question, "english"), "english") == row
 
 
+def test_numbers_are_read_as_the_language_writes_them():
+    rows = [["bis 1.000 €", "Team"], ["bis 10.000,00 €", "Abteilung"], ["über 10.000 €", "Leitung"]]
+    asked = [quantities(f"Wer unterschreibt {amount} Euro?", "german") for amount in ("800", "1.250,50", "10.500")]
+    assert [picked(rows, ["Betrag", "Wer"], it, "german") for it in asked] == [0, 1, 2]
+
+
 def test_a_column_of_equal_cells_picks_nothing():
-    assert picked([["2 years"], ["2 years"]], ["Contracts"], quantities("a contract of 2 years", "english"), "english") is None
+    assert (
+        picked([["2 years"], ["2 years"]], ["Contracts"], quantities("a contract of 2 years", "english"), "english")
+        is None
+    )
 
 
 def test_a_column_with_a_number_in_few_rows_picks_nothing():

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from retrieval.engine.types import QueryTerms, Term
+from retrieval.ranking.quotes.asked import Asked
 from retrieval.ranking.quotes.candidates import candidates
 from retrieval.ranking.quotes.ranker import VECTOR_SIGNALS, WORD_SIGNALS, Asking, QuoteRanker, shipped, word_signals
 from tests.passages import made
@@ -20,7 +21,7 @@ PASSAGES = (
 
 
 def found(passages=PASSAGES):
-    return candidates(passages, ())
+    return candidates(passages, "", "english")
 
 
 def asking(question="How much may a hotel night cost?"):
@@ -116,3 +117,24 @@ def test_the_shipped_ranker_reads_every_signal_and_survives_being_stored():
     assert QuoteRanker.from_json(json.loads(json.dumps(asdict(ranker)))) == ranker
     for model in (ranker.by_words, ranker.by_vectors):
         assert min(model.weights[name] for name in ("coverage", "coverage_place", "rank", "form")) > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "kind"),
+    [
+        ("Wie lange dauert die Probezeit?", "german", Asked.DURATION),
+        ("Qui signe les notes de frais ?", "french", Asked.PERSON),
+        # In doubt it is in the language of its terms.
+        ("Kosten", "german", Asked.NUMBER),
+        ("Wie lang is de proeftijd?", "german", None),
+    ],
+)
+def test_a_question_is_read_in_its_own_language(question, language, kind):
+    asking = Asking.of(question, QueryTerms(language="german"))
+    assert asking.language == language
+    assert kind is None or kind in asking.kinds
+
+
+def test_terms_are_found_by_the_stems_of_their_language():
+    terms = QueryTerms((Term("hotel", 1, 3.0), Term("haus", 1, 1.0)), language="german")
+    assert Asking.of("Häuser und Hotels?", terms).finder.found("Im Hotel gibt es Häuser.") == {"hotel", "haus"}

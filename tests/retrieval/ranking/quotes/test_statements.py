@@ -80,3 +80,8 @@ def test_differences_are_the_same_from_both_sides_and_none_to_itself(one, other)
 def test_a_statement_has_only_stems_of_its_text(text):
     found = stated(text)
     assert found.words | {token for token in found.tokens if not token.startswith("#")} <= stems(text, "english")
+
+
+def test_values_are_read_as_the_language_writes_them():
+    found = statement("Belege über 1.250,50 € ab dem 3. März 2026, 14:30 Uhr", "german")
+    assert (found.slots, found.values) == (("euro", "date", "time"), ((1250.5,), (2026, 3, 3), (14, 30)))
