@@ -106,7 +106,10 @@ def prepare(
     read = {it.connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG for it in outcome.state.scope.included}
     can_be_written = bool(outcome.passages) and not outcome.asks_nothing
     names_settings, model = principal.is_admin, resources.encoder.name
-    unknown = None if outcome.asks_nothing else language_notice(asked, model, read, names_settings=names_settings)
+    is_noted = question_language(asked) in {question_language(turn.question) for turn in history}
+    unknown = None
+    if not outcome.asks_nothing and not is_noted:
+        unknown = language_notice(asked, model, read, names_settings=names_settings)
     unread = _cut_notice(outcome.state.query)
     return Answering(
         outcome=outcome,

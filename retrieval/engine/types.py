@@ -84,6 +84,8 @@ class QueryTerms:
     has_operators: bool = False  #: Whether the query uses quotes, minus or OR, which are never relaxed.
     at_most: int = 0  #: Upper bound of the chunks in scope that match `all_terms`.
     language: str = "english"  #: Text search configuration, of those in scope, that the query is taken to be in.
+    #: Lexemes among the terms that replace a word that occurs nowhere: parts of a compound, or one of which it is part.
+    compounds: frozenset[str] = frozenset()
 
 
 @quick

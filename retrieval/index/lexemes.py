@@ -1,11 +1,15 @@
 """From the rows of `analyze.sql` to the query's terms, and tsqueries made of lexemes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.ranking.blend import idf
+from retrieval.text.compounds import has_compounds, joined, parts
+from retrieval.text.language import common_words
 
 
 def query_terms(
@@ -35,6 +39,43 @@ def query_terms(
     if any("|" in tsquery for tsquery in as_written):
         at_most = min(sum(term.document_frequency for term in terms), size)
     return QueryTerms(terms, size, _any(as_written), has_operators=True, at_most=at_most, language=language)
+
+
+def possible_compounds(terms: QueryTerms) -> frozenset[str]:
+    """Return the lexemes whose counts `with_compounds` needs."""
+    found = set[str]()
+    for term in _unknown(terms):
+        found.update(chain.from_iterable(parts(term.lexeme, terms.language)))
+        found.update(_joined(term, terms))
+    return frozenset(found)
+
+
+def with_compounds(terms: QueryTerms, counts: Mapping[str, int]) -> QueryTerms:
+    """Return terms with others in the place of those that occur nowhere, by the counts of lexemes in scope.
+
+    "Zuschlag" beside "Überstunden" becomes "Überstundenzuschlag", or else "Urlaubstage" becomes "Urlaub" and "Tage",
+    where these occur.
+    """
+    places = {term.lexeme: term for term in terms.terms}
+    added = set[str]()
+    for term in _unknown(terms):
+        pairs = (pair for pair in parts(term.lexeme, terms.language) if all(map(counts.get, pair)))
+        if found := [it for it in _joined(term, terms) if counts.get(it)] or next(pairs, ()):
+            del places[term.lexeme]
+            new = (Term(it, counts[it], idf(counts[it], terms.corpus_size), term.place) for it in found)
+            places = {**{it.lexeme: it for it in new}, **places}
+            added.update(found)
+    known = tuple(sorted(places.values(), key=lambda term: (term.document_frequency, term.lexeme)))
+    return replace(terms, terms=known, compounds=frozenset(added))
+
+
+def _unknown(terms: QueryTerms) -> list[Term]:
+    return [term for term in terms.terms if not term.document_frequency and has_compounds(terms.language)]
+
+
+def _joined(term: Term, terms: QueryTerms) -> Iterator[str]:
+    others = (other for other in terms.terms if other is not term)
+    return chain.from_iterable(joined(term.lexeme, other.lexeme, terms.language) for other in others)
 
 
 def any_of(terms: Iterable[Term]) -> str:
@@ -87,7 +128,8 @@ def _terms(
     for place, lexemes in readings.items():
         # Of the readings of one word those that occur in scope; if none does, the first.
         held = [it for it in lexemes if counts[it]]
-        if asked_in in languages - readers[place] or not (held or readers[place] == languages):
+        is_stop_word = readers[place] != languages or not common_words(asked_in).isdisjoint(lexemes)
+        if asked_in in languages - readers[place] or (is_stop_word and not held):
             continue
         known.update(held or [min(lexemes)])
     terms = (Term(lexeme, counts[lexeme], idf(counts[lexeme], size), places[lexeme]) for lexeme in known)

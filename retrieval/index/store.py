@@ -16,7 +16,7 @@ from retrieval.engine.state import Query, RequestFilter
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
 from retrieval.index import statements
 from retrieval.index.filters import filtered
-from retrieval.index.lexemes import query_terms, quoted
+from retrieval.index.lexemes import possible_compounds, query_terms, quoted, with_compounds
 from retrieval.index.reading import chunk_keys, fetch, read, vector_text
 from retrieval.index.scans import dense_statement
 from retrieval.index.statements import Reach, cheapest_reach
@@ -90,7 +90,13 @@ def analyze(
     }
     rows = read(statements.ANALYZE, parameters, timeout_seconds=timeout_seconds)
     terms = query_terms(rows, operators=operators, languages=languages, asked_in=question_language(query.for_models))
-    return replace(terms, has_operators=bool(query.operators))
+    if query.operators:
+        return replace(terms, has_operators=True)
+    if wanted := possible_compounds(terms):
+        counted = {"lexemes": sorted(wanted), "scope": scope.connection_ids}
+        found = read(statements.LEXEME_COUNTS, counted, timeout_seconds=timeout_seconds)
+        terms = with_compounds(terms, {row["lexeme"]: row["chunks"] for row in found})
+    return terms
 
 
 def dense_exact(

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.pipeline import Stage
-from retrieval.engine.query import clauses_of
+from retrieval.engine.query import Clause, clauses_of
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
@@ -105,7 +105,7 @@ def question_of(state: SearchState, config: Bm25Config, text_search_config: str)
     `text_search_config` is that of connections that name none.
     """
     return Question(
-        clauses=clauses_of(state.query),
+        clauses=[*clauses_of(state.query), *map(Clause, sorted(state.terms.compounds))],
         connection_ids=state.scope.connection_ids,
         languages=frozenset(languages_of(state.scope, text_search_config)),
         frequencies={schema.folded(term.lexeme): term.document_frequency for term in state.terms.terms},
