@@ -14,7 +14,7 @@ from django.conf import settings
 
 from corecube.scope import ConnectionFacts
 from retrieval.engine.types import Hit, TermMatch
-from retrieval.engine.words import stemmer
+from retrieval.engine.words import initials, stemmer
 
 Stem = Callable[[str], str]  #: Returns the lexeme of a lower-case word, by the stemmer of the query.
 
@@ -95,17 +95,17 @@ def _matches(text: str, lexemes: Iterable[str], stem: Stem) -> list[_Span]:
 
 
 def _word_spans(text: str, wanted: Mapping[str, str], stem: Stem) -> Iterator[_Span]:
-    """Yield the words whose stem is a lexeme. A stem has the first letter of its word, so few words are stemmed."""
-    initials = "".join(sorted({bare[:1] for bare in wanted}))
-    for word in _words_from(initials).finditer(text) if initials else ():
+    """Yield the words whose stem is a lexeme. Only those with one of the first letters of these are stemmed."""
+    letters = initials(wanted)
+    for word in _words_from(letters).finditer(text) if letters else ():
         if (stemmed := stem(word.group().lower())) in wanted:
             yield _Span(word.start(), word.end(), wanted[stemmed])
 
 
 @lru_cache(maxsize=_MAX_PATTERNS)
-def _words_from(initials: str) -> re.Pattern[str]:
+def _words_from(letters: str) -> re.Pattern[str]:
     """Return the pattern of words that start with one of some letters, in either case."""
-    return re.compile(rf"(?<![^\W_])[{re.escape(initials)}][^\W_]*", re.IGNORECASE)
+    return re.compile(rf"(?<![^\W_])[{re.escape(letters)}][^\W_]*", re.IGNORECASE)
 
 
 def _segments(text: str, spans: Iterable[_Span]) -> Iterator[Segment]:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from threading import local
@@ -46,6 +46,15 @@ def _accented() -> Mapping[str, str]:
     return forms
 
 
+def initials(stems: Iterable[str]) -> str:
+    """Return the letters that words with these stems begin with, in order: as the stem does, perhaps with an accent.
+
+    "ol" is the stem of "Öl".
+    """
+    letters = {stem[0] for stem in stems}
+    return "".join(sorted(letters.union(*(_accented().get(it, "") for it in letters))))
+
+
 @dataclass(frozen=True)
 class TermFinder:
     """Finds the query's terms in a text."""
@@ -65,15 +74,13 @@ class TermFinder:
 
     @cached_property
     def _initials(self) -> tuple[str, ...]:
-        initials = {bare[0] for _, bare, _ in self._bare}
-        return tuple(initials.union(*(_accented().get(it, "") for it in initials)))
+        return tuple(initials(bare for _, bare, _ in self._bare))
 
     def found(self, text: str) -> frozenset[str]:
         """Return the lexemes in the text."""
         if not self.terms:
             return frozenset()
         lowered = text.lower()
-        # A stem begins as its word does, perhaps without the accent: "ol" is the stem of "Öl".
         stems = {self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(self._initials)}
         return frozenset(
             [lexeme for lexeme, bare, is_word in self._bare if (bare in stems if is_word else bare in lowered)]

@@ -36,7 +36,7 @@ _DENIALS: Final[Mapping[str, frozenset[str]]] = {
 #: Words that questions are made with, whatever they are about: that no document has them means nothing.
 _ASKING: Final[Mapping[str, str]] = {
     "english": "many much long often mean means happen need get give tell find know want please anybody anyone",
-    "german": "viele viel lange oft bedeutet bedeuten heißt geschieht brauche bekomme bekommen gibt darf dürfen finde finden weiß bitte jemand",
+    "german": "viele viel lange oft bedeutet heißt geschieht brauche bekomme gibt darf dürfen finde weiß bitte jemand",
     "french": "combien longtemps souvent signifie veut dire arrive besoin obtenir trouver savoir veux quelqu",
     "spanish": "cuántos cuánto tiempo menudo significa pasa necesito obtener encontrar saber quiero favor alguien",
 }

@@ -10,6 +10,7 @@ from typing import Final
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, costly, fraction
 from retrieval.engine.types import Answerability, Term, Verdict
+from retrieval.engine.words import stemmer
 from retrieval.ranking.answerability.logistic import Signals
 from retrieval.ranking.answerability.model import COSINES, AnswerabilityModel
 from retrieval.ranking.answerability.signals import unknown_terms
@@ -122,7 +123,8 @@ def _absence(state: SearchState) -> tuple[Reason, str]:
 
 
 def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
-    unknown = [_as_written(term, state.query.text) for term in unknown_terms(state.terms)]
+    stem = stemmer(state.terms.language)
+    unknown = [_as_written(term, state.query.text, stem) for term in unknown_terms(state.terms)]
     if unknown and signals.get("unknown_share", 0.0) >= _MUCH_UNKNOWN:
         named = ", ".join(f"“{word}”" for word in unknown[:_MAX_NAMED])
         more = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
@@ -135,7 +137,9 @@ def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
     return Reason.WEAK_MATCH, f"{found.replace('%', ' %')}; {cosine}"
 
 
-def _as_written(term: Term, question: str) -> str:
-    """Return the word of the question that a term was made of, by its beginning: the lexeme of "many" is "mani"."""
+def _as_written(term: Term, question: str, stem: Callable[[str], str]) -> str:
+    """Return the word of the question that a term was made of: by its stem, or else by its beginning."""
+    words = _WORD.findall(question)
     beginning = term.lexeme[:-1] or term.lexeme
-    return next((word for word in _WORD.findall(question) if word.lower().startswith(beginning)), term.lexeme)
+    alike = (word for word in words if word.lower().startswith(beginning))
+    return next((word for word in words if stem(word.lower()) == term.lexeme), next(alike, term.lexeme))

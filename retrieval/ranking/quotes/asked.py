@@ -8,11 +8,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from retrieval.text.language import common_words
+
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _CLOCK: Final = re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b", re.IGNORECASE)
 _DAY: Final = re.compile(r"\b\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b")
 #: Two capitalised words in a row, as names of persons are.
-_NAME: Final = re.compile(r"\b[^\W\d_a-z][\w'’-]+ (?:[^\W\d_a-z]\. )?[^\W\d_a-z][\w'’-]+")  # noqa: RUF001 -- an apostrophe
+_NAME: Final = re.compile(r"\b(?P<first>[^\W\d_a-z][\w'’-]+) (?:[^\W\d_a-z]\. )?[^\W\d_a-z][\w'’-]+")  # noqa: RUF001 -- an apostrophe
 
 
 class Asked(StrEnum):
@@ -54,7 +56,9 @@ def holds(kind: Asked, text: str, language: str) -> bool:
     if kind is Asked.DATE:
         return has_word or any(form.search(text) for form in (_YEAR, _CLOCK, _DAY))
     if kind is Asked.PERSON:
-        return _NAME.search(text) is not None
+        # "Die Kantine" is none: German nouns have capitals.
+        words = common_words(language)
+        return any(found["first"].lower() not in words for found in _NAME.finditer(text))
     return has_word
 
 

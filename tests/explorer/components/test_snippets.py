@@ -99,3 +99,8 @@ def test_paragraphs_are_told_apart_on_one_line():
         one_line("Manual readings\n\nAfter 45\nminutes \n \n\nClosing")
         == "Manual readings · After 45 minutes · Closing"
     )
+
+
+def test_words_are_marked_whose_stem_lost_the_accent_of_their_first_letter():
+    pieces = highlight("Der Überstundenzuschlag", ["uberstundenzuschlag"], stem=stemmer("german"))
+    assert marked(pieces) == ["Überstundenzuschlag"]

@@ -98,6 +98,27 @@ def test_a_query_is_taken_to_be_in_one_of_the_languages(world, handbook, questio
     assert analyzed(world, question).language == language
 
 
+def test_compounds_are_found_by_their_parts_and_parts_in_compounds(world, handbook, sync_once):
+    folder = world.root / "handbuch"
+    (folder / "zuschlag.md").write_text(
+        "# Vergütung\n\nDer Überstundenzuschlag beträgt 25 Prozent. Überstunden sind zu melden.\n"
+    )
+    sync_once(handbook)
+    apart = analyzed(world, "Wie hoch ist der Zuschlag für Überstunden?")
+    assert {"uberstund", "uberstundenzuschlag"} <= {term.lexeme for term in apart.terms}
+    assert "zuschlag" not in {term.lexeme for term in apart.terms}
+    assert apart.compounds == {"uberstundenzuschlag"}
+    together = analyzed(world, "Wie sind die Hausgerichte?")
+    assert {(term.lexeme, term.place) for term in together.terms if term.lexeme in together.compounds} == {
+        ("haus", 4),
+        ("gericht", 4),
+    }
+    # One part alone says too little.
+    assert [term.lexeme for term in analyzed(world, "Wie ist die Hauszeitung?").terms] == ["hauszeit"]
+    # What a phrase demands stays as it is written.
+    assert not analyzed(world, '"Hausgerichte" im Juli').compounds
+
+
 def test_each_language_demands_its_own_lexemes(world, handbook):
     demanded = analyzed(world, "die Häuser").all_terms
     # "die" is a word in English and none in German.

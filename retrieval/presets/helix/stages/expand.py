@@ -10,6 +10,7 @@ from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import ChunkId, Lift, Ranking, Vector
+from retrieval.engine.words import TermFinder, stemmer
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.graph.links import Edge, SeedText, name_links, shared_name_links, stated_links
 from retrieval.graph.question import NamedDocument, misspelled_in, named_in, without
@@ -163,8 +164,7 @@ class Expand(
             read = state.part(QuestionNames) or QuestionNames()
             known = read.vector if read.rest == rest else None
             relation = attempt(partial(self.reader.encoded, rest, state), vector) if known is None else known
-        # The terms in the rest of the question.
-        words = key_of(rest).split()
+        in_rest = TermFinder(state.terms.terms, stemmer(state.terms.language)).found(rest)
         likeness = attempt(partial(self._likeness, edges, named, relation, vector, state), graph.Likeness())
         expansion = Expansion(
             scores,
@@ -174,7 +174,7 @@ class Expand(
             entries=_entries(likeness.chunks),
             cosines=_cosines(state.rankings, likeness.chunks),
             mean_cosine=likeness.mean_cosine,
-            terms=[it for it in state.terms.terms if any(word.startswith(it.lexeme[:4]) for word in words)],
+            terms=[it for it in state.terms.terms if it.lexeme in in_rest],
             neighbours=neighbours,
             is_cut=found.is_cut,
         )

@@ -94,6 +94,13 @@ def test_unknown_words_are_named_as_they_were_typed(state):
     )
 
 
+def test_unknown_words_are_found_by_the_stems_of_their_language(state):
+    asked = replace(state, query=replace(state.query, text="Wer gewann die Fußballweltmeisterschaft?"))
+    terms = QueryTerms((Term("fussballweltmeisterschaft", 0, 5.0),), 9, language="german")
+    found = judged(replace(asked, terms=terms), unknown_share=1.0)
+    assert found.explanation == "No document that was searched contains “Fußballweltmeisterschaft”."
+
+
 def test_many_unknown_words_are_counted(state):
     terms = QueryTerms(tuple(Term(f"word{n}", 0, 1.0) for n in range(7)), 9)
     found = judged(replace(state, terms=terms), unknown_share=1.0)

@@ -57,6 +57,19 @@ def test_a_text_holds_the_form_of_an_answer(kind, text, held):
     assert holds(kind, text, "english") is held
 
 
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("Die Kantine öffnet um 11:30 Uhr.", False),
+        ("Der Filter wird gewechselt.", False),
+        ("Ansprechpartner ist Jörg Brückner.", True),
+        ("Frau Schäfer prüft es.", True),
+    ],
+)
+def test_a_noun_with_its_article_is_no_person(text, held):
+    assert holds(Asked.PERSON, text, "german") is held
+
+
 @given(st.text(max_size=80), st.sampled_from(sorted(FORMS)), st.sampled_from(["english", "german", "simple"]))
 def test_any_text_can_be_read(text, kind, language):
     assert holds(kind, text, language) in {True, False}
