@@ -56,8 +56,8 @@ def holds(kind: Asked, text: str, language: str) -> bool:
     if kind is Asked.DATE:
         return has_word or any(form.search(text) for form in (_YEAR, _CLOCK, _DAY))
     if kind is Asked.PERSON:
-        # "Die Kantine" is none: German nouns have capitals.
-        words = common_words(language)
+        # German nouns have capitals: "Die Kantine" is no name.
+        words = common_words(language) if language == "german" else frozenset()
         return any(found["first"].lower() not in words for found in _NAME.finditer(text))
     return has_word
 

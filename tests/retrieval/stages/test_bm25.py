@@ -67,6 +67,14 @@ def leg(library):
     return run
 
 
+def test_the_parts_of_a_compound_are_searched(leg, settings):
+    settings.CORECUBE_TEXT_SEARCH_CONFIG = "german"
+    follower().rebuild()
+    state = leg("Wie teuer sind die Häuserkosten?")
+    assert state.terms.compounds == {"haus", "kost"}
+    assert titles(state) == ["haus.md"]
+
+
 def titles(state):
     names = dict(Document.objects.values_list("pk", "external_id"))
     return [names[hit.chunk_id.document_id] for hit in state.rankings["bm25"]]
