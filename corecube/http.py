@@ -19,6 +19,7 @@ from corecube.process import with_frame_memory
 logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
+CSV_ENCODING: Final = "utf-8-sig"  #: Of downloads: without its byte order mark, Excel does not read UTF-8.
 _REFUSALS: Final = (Http404, PermissionDenied, SuspiciousOperation, BadRequest, MultiPartParserError)
 _POLICY: Final = (
     "default-src 'none'; "

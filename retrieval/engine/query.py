@@ -49,7 +49,7 @@ def read_query(text: str, *, characters: int) -> Query:
 
     A query with only exclusions excludes nothing: its words are searched. Never raises.
     """
-    read = cut(text, characters)
+    read = cut(unicodedata.normalize("NFC", text), characters)  # As documents are stored.
     clauses = _joined(list(_clauses(read.translate(_CURLY))))
     wanted = [clause for clause in clauses if not clause.is_excluded and not clause.is_or]
     if not _has_words(wanted):

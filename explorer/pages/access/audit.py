@@ -15,7 +15,7 @@ from django.shortcuts import render
 
 from corecube import audit as log
 from corecube.access import Principal, scope_for
-from corecube.http import HtmxHttpRequest
+from corecube.http import CSV_ENCODING, HtmxHttpRequest
 from corecube.models import AuditEvent, User
 from explorer.viewer import admin_page, viewer_of, whole_number
 from explorer.wording import WORDS, audit_label
@@ -173,7 +173,7 @@ def export(request: HtmxHttpRequest) -> HttpResponse:
 
 
 async def _csv(filters: AuditFilter) -> AsyncIterator[bytes]:
-    yield (",".join(CSV_HEADER) + "\r\n").encode()
+    yield (",".join(CSV_HEADER) + "\r\n").encode(CSV_ENCODING)
     before = filters.before
     while True:
         lines, before = await sync_to_async(_batch)(filters, before)

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 
 from corecube.access import Principal
 from corecube.errors import CoreCubeError
-from corecube.http import HtmxHttpRequest
+from corecube.http import CSV_ENCODING, HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer import wording
 from explorer.charts.reliability import reliability_chart
@@ -182,5 +182,7 @@ def export_run(request: HtmxHttpRequest, run_id: UUID, kind: str) -> HttpRespons
     written = {"run": run_files.trec_run, "qrels": run_files.trec_qrels, "csv": run_files.csv_of}.get(kind)
     if written is None:
         raise Http404
-    content_type = "text/csv" if kind == "csv" else "text/plain"
-    return HttpResponse(written(result), content_type=f"{content_type}; charset=utf-8", headers=headers)
+    content_type, encoding = ("text/csv", CSV_ENCODING) if kind == "csv" else ("text/plain", "utf-8")
+    return HttpResponse(
+        written(result).encode(encoding), content_type=f"{content_type}; charset=utf-8", headers=headers
+    )

@@ -17,7 +17,7 @@ from django.utils.timezone import is_aware
 
 from corecube.access import Principal, scope_for, user_named
 from corecube.errors import CoreCubeError, InvalidRequestError
-from corecube.http import HtmxHttpRequest
+from corecube.http import CSV_ENCODING, HtmxHttpRequest
 from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from explorer import wording
@@ -184,7 +184,8 @@ def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
     viewer = viewer_of(request)
     written = lines(found, viewer=viewer, scope=scope_for(Principal(viewer)))
     headers = {"Content-Disposition": f'attachment; filename="{slug}.{kind}"'}
-    return HttpResponse("".join(written), content_type=f"{content_type}; charset=utf-8", headers=headers)
+    content = "".join(written).encode(CSV_ENCODING if kind == "csv" else "utf-8")
+    return HttpResponse(content, content_type=f"{content_type}; charset=utf-8", headers=headers)
 
 
 @admin_action

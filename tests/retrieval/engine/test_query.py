@@ -144,3 +144,8 @@ def test_no_accent_is_parted_from_its_letter(text, characters):
     # Only a letter with more accents than the limit has to be taken apart.
     if rest and unicodedata.combining(rest[0]):
         assert all(map(unicodedata.combining, beginning[1:]))
+
+
+def test_a_query_is_read_in_the_form_in_which_documents_are_stored():
+    decomposed = unicodedata.normalize("NFD", "Überstunden")
+    assert read_query(decomposed, characters=500).for_models == "Überstunden"

@@ -1,5 +1,6 @@
 """The audit log in the console."""
 
+import codecs
 import csv
 import io
 from datetime import UTC, datetime
@@ -83,7 +84,9 @@ def lines_of(response):
     async def whole():
         return b"".join([part async for part in response.streaming_content])
 
-    return list(csv.reader(io.StringIO(async_to_sync(whole)().decode())))
+    content = async_to_sync(whole)()
+    assert content.startswith(codecs.BOM_UTF8)  # By which spreadsheets know UTF-8.
+    return list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
 
 
 def test_the_export_is_complete_across_batches_and_has_no_formula(admin, monkeypatch):

@@ -1,5 +1,6 @@
 """Pages of evaluation runs."""
 
+import codecs
 import html
 import json
 from uuid import uuid4
@@ -110,6 +111,7 @@ def test_a_run_is_exported(browse, start, kind, holds):
     response = browse("alice").get(f"/runs/{start().pk}/export.{kind}")
     assert response.headers["Content-Disposition"] == f'attachment; filename="release-questions-corecube.{kind}"'
     assert holds in page(response)
+    assert response.content.startswith(codecs.BOM_UTF8) == (kind == "csv")
     if kind == "json":
         assert json.loads(response.content)["measures"]["ndcg"] == 1.0
 

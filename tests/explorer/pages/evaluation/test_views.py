@@ -1,3 +1,4 @@
+import codecs
 import re
 
 import pytest
@@ -114,6 +115,7 @@ def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):
     client = browse("alice")
     exported = client.get("/judgments/release-questions/export.csv")
     assert exported.headers["Content-Disposition"] == 'attachment; filename="release-questions.csv"'
+    assert exported.content.startswith(codecs.BOM_UTF8)
     Judgment.objects.all().delete()
     file = SimpleUploadedFile("judgments.csv", exported.content)
     said = page(client.post("/judgments/release-questions/import/", {"file": file}, follow=True))
