@@ -1,8 +1,15 @@
 """Questions in a language that the model or full-text search does not know."""
 
+from dataclasses import replace
+
 import pytest
 
-from retrieval.answers.answering import UNKNOWN_LANGUAGE, language_notice
+from retrieval.answers.answering import UNKNOWN_LANGUAGE, language_notice, prepare, run_cosines
+from retrieval.llm.types import Turn
+from retrieval.search import runtime
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
+from tests.fakes import HashEncoder
 
 SMALL, MANY, SERVICE = "bge-small-en-v1.5", "arctic-embed-l-v2.0", "text-embedding-3-small"
 GERMAN = "Wie viele Urlaubstage habe ich?"
@@ -56,3 +63,35 @@ def test_it_names_only_the_setting_that_does_not_suit(question, model, text_sear
 )
 def test_what_is_covered_or_in_doubt_has_no_notice(question, model, text_search):
     assert language_notice(question, model, text_search, names_settings=True) is None
+
+
+@pytest.mark.parametrize(("asked_before", "notices"), [((), 1), ((GERMAN,), 0), (("Who drains the queues?",), 1)])
+def test_it_comes_once_in_a_conversation(world, asked_before, notices):
+    principal = world.principal("bob")
+    history = tuple(Turn(question, "") for question in asked_before)
+    prepared = prepare(search(SearchRequest(text=GERMAN), principal=principal), principal, history)
+    assert [it.code for it in prepared.route.notices].count(UNKNOWN_LANGUAGE) == notices
+
+
+class Stored:
+    """The stored vectors of sentences."""
+
+    def cosines(self, hits, _, **__):
+        """Return a cosine for each hit."""
+        return {hit.chunk_id: {range(1): 0.5} for hit in hits}
+
+
+@pytest.mark.parametrize(
+    ("question", "model", "is_compared"),
+    [
+        ("How do I drain the queues?", SMALL, True),
+        ("Wie kann ich die queues leeren?", SMALL, False),
+        ("Wie kann ich die queues leeren?", MANY, True),
+    ],
+)
+def test_vectors_of_a_model_that_does_not_know_the_language_select_no_quotes(world, question, model, is_compared):
+    outcome = search(SearchRequest(text=question), principal=world.principal("bob"))
+    encoder = HashEncoder()
+    encoder.name = model
+    resources = replace(runtime.resources(), encoder=encoder, sentence_vectors=Stored())
+    assert bool(run_cosines(outcome, resources)) is is_compared
