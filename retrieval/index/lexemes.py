@@ -59,8 +59,8 @@ def with_compounds(terms: QueryTerms, counts: Mapping[str, int]) -> QueryTerms:
     places = {term.lexeme: term for term in terms.terms}
     added = set[str]()
     for term in _unknown(terms):
-        pairs = (pair for pair in parts(term.lexeme, terms.language) if all(map(counts.get, pair)))
-        if found := [it for it in _joined(term, terms) if counts.get(it)] or next(pairs, ()):
+        pairs = [pair for pair in parts(term.lexeme, terms.language) if all(map(counts.get, pair))]
+        if found := [it for it in _joined(term, terms) if counts.get(it)] or [*chain.from_iterable(pairs[:1])]:
             del places[term.lexeme]
             new = (Term(it, counts[it], idf(counts[it], terms.corpus_size), term.place) for it in found)
             places = {**{it.lexeme: it for it in new}, **places}

@@ -57,8 +57,8 @@ def holds(kind: Asked, text: str, language: str) -> bool:
         return has_word or any(form.search(text) for form in (_YEAR, _CLOCK, _DAY))
     if kind is Asked.PERSON:
         # German nouns have capitals: "Die Kantine" is no name.
-        words = common_words(language) if language == "german" else frozenset()
-        return any(found["first"].lower() not in words for found in _NAME.finditer(text))
+        articles = common_words(language) if language == "german" else frozenset[str]()
+        return any(found["first"].lower() not in articles for found in _NAME.finditer(text))
     return has_word
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from retrieval.answers.answering import UNKNOWN_LANGUAGE, language_notice, prepare, run_cosines
+from retrieval.index.sentences import SentenceVectors
 from retrieval.llm.types import Turn
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
@@ -73,14 +74,6 @@ def test_it_comes_once_in_a_conversation(world, asked_before, notices):
     assert [it.code for it in prepared.route.notices].count(UNKNOWN_LANGUAGE) == notices
 
 
-class Stored:
-    """The stored vectors of sentences."""
-
-    def cosines(self, hits, _, **__):
-        """Return a cosine for each hit."""
-        return {hit.chunk_id: {range(1): 0.5} for hit in hits}
-
-
 @pytest.mark.parametrize(
     ("question", "model", "is_compared"),
     [
@@ -89,9 +82,12 @@ class Stored:
         ("Wie kann ich die queues leeren?", MANY, True),
     ],
 )
-def test_vectors_of_a_model_that_does_not_know_the_language_select_no_quotes(world, question, model, is_compared):
+def test_vectors_of_a_model_that_does_not_know_the_language_select_no_quotes(
+    world, monkeypatch, question, model, is_compared
+):
     outcome = search(SearchRequest(text=question), principal=world.principal("bob"))
     encoder = HashEncoder()
     encoder.name = model
-    resources = replace(runtime.resources(), encoder=encoder, sentence_vectors=Stored())
-    assert bool(run_cosines(outcome, resources)) is is_compared
+    # No sentences are stored in these tests.
+    monkeypatch.setattr(SentenceVectors, "cosines", lambda _, hits, *__, **___: {hits[0].chunk_id: {range(1): 0.5}})
+    assert bool(run_cosines(outcome, replace(runtime.resources(), encoder=encoder))) is is_compared
