@@ -4,14 +4,14 @@ import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Final
 
 from retrieval.llm.citations import escape_markers
 from retrieval.ranking.quotes.asked import cues
 from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.ranking.quotes.ranker import Scored
+from retrieval.ranking.quotes.statements import months
 from retrieval.text.units import Unit, UnitKind
 
 _MAX_QUOTED: Final = 8
@@ -118,21 +118,15 @@ def _whole(units: Sequence[Unit], run: range) -> range:
 
 
 def _goes_on(unit: Unit, following: Unit) -> bool:
+    """Return whether a unit ends with an abbreviation, or with a day before its month."""
     if following.kind is not UnitKind.SENTENCE or unit.kind not in _INLINE or unit.block != following.block:
         return False
-    end = _abbreviated().search(unit.text)
-    return end is not None and (end["number"] is None or _month().match(following.text) is not None)
-
-
-@cache
-def _abbreviated() -> re.Pattern[str]:
-    words = "|".join(cues()["abbreviations"]["words"])
-    return re.compile(rf"(?<!\w)(?:(?:{words})|(?P<number>\d{{1,2}}))\.\Z", re.IGNORECASE)
-
-
-@cache
-def _month() -> re.Pattern[str]:
-    return re.compile(rf"(?:{'|'.join(chain.from_iterable(cues()['months'].values()))})(?!\w)", re.IGNORECASE)
+    if not unit.text.endswith("."):
+        return False
+    last = re.split(r"[ (.]", unit.text[:-1].lower())[-1]
+    if last.isdecimal():
+        return following.text.lower().partition(" ")[0].rstrip(",.") in months()
+    return last in cues()["abbreviations"]["words"]
 
 
 def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:

@@ -152,7 +152,7 @@ def _value(found: re.Match[str]) -> tuple[str, Value]:
         return DATE, (year, month, day)
     if month_name := part["month"] or part["month_first"]:
         days, years = part["day"] or part["day_behind"], part["year"] or part["year_behind"]
-        return DATE, (int(years) if years else None, _months()[month_name.lower()], int(days) if days else None)
+        return DATE, (int(years) if years else None, months()[month_name.lower()], int(days) if days else None)
     if part["dotted"]:
         day, month, year = map(int, part["dotted"].split("."))
         return DATE, (year, month, day)
@@ -167,14 +167,14 @@ def _value(found: re.Match[str]) -> tuple[str, Value]:
 
 @cache
 def _tokens() -> re.Pattern[str]:
-    months = "|".join(sorted(map(re.escape, _months()), key=len, reverse=True))
+    names = "|".join(sorted(map(re.escape, months()), key=len, reverse=True))
     year = r"(?:19|20)\d\d(?!\d)"
     return re.compile(
         # Most words are no values: only digits, signs, and words before a digit are tried against their forms.
         r"(?=[-\u2212+\d]|[^\W\d_]+\s\d)(?:"
         rf"(?P<iso>\b{year}-\d\d-\d\d\b)"
-        rf"|\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?P<month>{months})\b(?:,?\s(?P<year>{year}))?"
-        rf"|\b(?P<month_first>{months})\s(?:(?P<day_behind>\d{{1,2}})(?:st|nd|rd|th)?(?![\d.:])(?:,\s(?P<year_behind>{year}))?|(?=(?:19|20)\d\d\b))"
+        rf"|\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?P<month>{names})\b(?:,?\s(?P<year>{year}))?"
+        rf"|\b(?P<month_first>{names})\s(?:(?P<day_behind>\d{{1,2}})(?:st|nd|rd|th)?(?![\d.:])(?:,\s(?P<year_behind>{year}))?|(?=(?:19|20)\d\d\b))"
         rf"|\b(?P<dotted>\d{{1,2}}\.\d{{1,2}}\.{year})"
         r"|\b(?P<clock>\d{1,2}:\d\d)\b"
         r"|(?<![\w.,])(?P<number>(?:(?<!\d)[-\u2212+])?(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3})+(?!\d)|\d{1,12})(?:\.\d+|,\d{1,2}(?!\d))?)(?![\w]))"
@@ -184,7 +184,8 @@ def _tokens() -> re.Pattern[str]:
 
 
 @cache
-def _months() -> dict[str, int]:
+def months() -> dict[str, int]:
+    """Return the number of each month by its names, in lower case."""
     return {name: int(number) for number, names in cues()["months"].items() for name in names}
 
 
