@@ -28,6 +28,8 @@ _MAX_READ: Final = 20  #: Attachments beyond these are named and not read.
 _MAX_READ_BYTES: Final = 32 * 1024 * 1024
 _MAX_NAMED: Final = 100
 _MAX_LINE_LENGTH: Final = 1000
+_MAX_REMARK_WORDS: Final = 50  #: A plain text that only says that there is a page is shorter, and the page has more
+_PAGE_SHARE: Final = 2  #: than twice its words.
 _MAIL_SUFFIX: Final = ".eml"
 _HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
 _HEADER_START: Final = 4  #: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
@@ -46,7 +48,7 @@ class _Mail:
     recipients: str
     copied: str = ""
     sent: datetime | None = None
-    text: str = ""  #: The text without markup, which is preferred.
+    text: str = ""  #: The text without markup, which is preferred unless it is only a remark.
     html: bytes = b""
     html_charset: str = ""
     attachments: Sequence[RawDocument] = ()
@@ -58,13 +60,7 @@ def _mail_document(raw: RawDocument, mail: _Mail, read_attached: Parser) -> Pars
     shown_date = f"{mail.sent.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if mail.sent else ""
     head = {"From": mail.sender, "To": mail.recipients, "Cc": mail.copied, "Date": shown_date}
     lines = [f"{key}: {one_line(value)[:_MAX_LINE_LENGTH]}" for key, value in head.items() if value.strip()]
-    text = tidy(mail.text)
-    if text.strip():
-        blocks = [Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text)]
-    else:
-        page = blocks_of_page(mail.html, mail.html_charset) if mail.html.strip() else []
-        blocks = [lowered(block, _ATTACHMENT_LEVEL) for block in page]
-    blocks += _attached(mail.attachments, read_attached)
+    blocks = [*_body(mail), *_attached(mail.attachments, read_attached)]
     if not blocks:
         raise IngestError("empty", "There is no text in the email.")
     return finished(
@@ -81,6 +77,18 @@ def _mail_document(raw: RawDocument, mail: _Mail, read_attached: Parser) -> Pars
         },
         explicit_title=mail.subject,
     )
+
+
+def _body(mail: _Mail) -> list[Block]:
+    """Return the plain text of a mail; its page where there is none, or only a remark that there is a page."""
+    text = tidy(mail.text)
+    words = len(text.split())
+    if mail.html.strip() and words < _MAX_REMARK_WORDS:
+        with suppress(*(IngestError,) if words else ()):
+            page = [lowered(block, _ATTACHMENT_LEVEL) for block in blocks_of_page(mail.html, mail.html_charset)]
+            if sum(len(block.text.split()) for block in page) > _PAGE_SHARE * words:
+                return page
+    return [Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text) if words]
 
 
 def refuse_attached(_: RawDocument) -> ParsedDocument:

@@ -45,6 +45,25 @@ def test_the_text_is_preferred_to_the_page(shape):
     assert shape(read(message))[1:] == [("paragraph", "The keel is done.")]
 
 
+@pytest.mark.parametrize(
+    ("text", "page", "found"),
+    [
+        (
+            "See the page.",
+            "<p>From 19 May the network is called <b>Guest</b>.</p>",
+            "From 19 May the network is called Guest.",
+        ),
+        ("See the page.", "<p>The page is here.</p>", "See the page."),
+        ("See the page.", "<script>x</script>", "See the page."),
+        ("Long. " * 60, "<p>Longer.</p>" * 400, ("Long. " * 60).strip()),
+    ],
+)
+def test_the_page_is_read_where_the_text_only_says_that_there_is_one(shape, text, page, found):
+    message = mail(text)
+    message.add_alternative(page, subtype="html")
+    assert shape(read(message))[1:] == [("paragraph", found)]
+
+
 def test_a_page_alone_is_read(shape):
     page = "<style>p{}</style><h1>News</h1><div style='display:none'>x</div><p>Kiel für 5 €.</p>"
     head = b"Subject: Keel\nContent-Type: text/html; charset=iso-8859-15\n\n"
