@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from retrieval.ingest.chunk.by_code import chunk_by_code
-from retrieval.ingest.chunk.by_heading import chunk_by_heading, chunk_by_item, chunk_by_paragraph, chunk_fixed
+from retrieval.ingest.chunk.by_heading import chunk_by_heading, chunk_by_item, chunk_by_paragraph, chunk_text
 from retrieval.ingest.chunk.by_record import chunk_by_record
 from retrieval.ingest.chunk.merging import filled
 from retrieval.ingest.chunk.pack import Room
@@ -19,10 +19,9 @@ Chunker = Callable[[ParsedDocument, TokenCounter, Room], tuple[ChunkDraft, ...]]
 _CHUNKERS: Final[Mapping[str, Chunker]] = {
     "code": chunk_by_code,
     "json": chunk_by_record,
-    **dict.fromkeys(("markdown", "html", "notebook", "rst", "docx", "pptx", "epub", "email"), chunk_by_heading),
+    **dict.fromkeys(("markdown", "html", "notebook", "rst", "docx", "pptx", "epub", "email", "pdf"), chunk_by_heading),
     **dict.fromkeys(("feed", "excel", "csv"), chunk_by_item),
-    "pdf": chunk_by_paragraph,
-    "text": chunk_fixed,
+    "text": chunk_text,
 }
 
 

@@ -55,8 +55,10 @@ def chunk_by_paragraph(document: ParsedDocument, counter: TokenCounter, room: Ro
     return _packed(document, pieces, room, balanced=True)
 
 
-def chunk_fixed(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
-    """Return chunks filled to the target, split at the end of a sentence or line near it."""
+def chunk_text(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
+    """Return chunks of plain text: by section, or filled to the target and split near it at a sentence or line."""
+    if any(block.kind is BlockKind.HEADING for block in document.blocks):
+        return chunk_by_heading(document, counter, room)
     max_length = max(1, room.target // _SENTENCE_SHARE)
     pieces = [piece for block in document.blocks for piece in split(tokenised(block, counter), max_length)]
     return _packed(document, pieces, room, balanced=False)

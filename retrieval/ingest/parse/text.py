@@ -7,17 +7,17 @@ from striprtf.striprtf import rtf_to_text
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import charset_of, decode, in_utf8
-from retrieval.ingest.parse.finish import finished, tidy
+from retrieval.ingest.parse.finish import finished, tidy, title_from_name
+from retrieval.ingest.parse.plain import plain_blocks
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
-
-_BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 
 def parse_text(raw: RawDocument) -> ParsedDocument:
-    """Return the paragraphs of a text file in any encoding."""
-    text = tidy(decode(raw.content, charset_of(raw.media_type)))
-    blocks = (Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text))
-    return finished(raw, source_type="text", blocks=blocks)
+    """Return a text file in any encoding, with the structure that its layout shows."""
+    blocks = plain_blocks(tidy(decode(raw.content, charset_of(raw.media_type))))
+    first = blocks[0] if blocks else None
+    title = first.text if first and first.level == 1 and not first.text[0].isdigit() else title_from_name(raw.name)
+    return finished(raw, source_type="text", blocks=blocks, explicit_title=title)
 
 
 _CODE_PAGE: Final = re.compile(rb"\\ansicpg(\d{3,5})\b")
