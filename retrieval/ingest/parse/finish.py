@@ -77,6 +77,12 @@ def finished(
     )
 
 
+def title_from_properties(written: str) -> str:
+    """Return the title in a file's properties, empty for one that a program made up."""
+    bare = _PROGRAM_PREFIX.sub("", one_line(written)).strip("()[]")
+    return bare if bare.lower() not in _NO_TITLES and any(map(str.isalpha, bare)) else ""
+
+
 def title_from_name(name: str) -> str:
     """Return a readable title made of a path or file name."""
     path = PurePosixPath(name.replace("\\", "/"))
@@ -98,10 +104,7 @@ def _tidied(blocks: Iterable[Block]) -> Iterable[Block]:
 
 def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties: str) -> str:
     first_heading = next((block.text for block in blocks if block.kind is BlockKind.HEADING and block.level == 1), "")
-    # A title that a program made up is ignored.
-    bare = _PROGRAM_PREFIX.sub("", one_line(from_properties)).strip("()[]")
-    from_properties = bare if bare.lower() not in _NO_TITLES and any(map(str.isalpha, bare)) else ""
-    candidates = (explicit, first_heading, from_properties, title_from_name(name))
+    candidates = (explicit, first_heading, title_from_properties(from_properties), title_from_name(name))
     title = next(filter(None, (one_line(tidy(candidate)) for candidate in candidates)), "Untitled")
     return title[:_MAX_TITLE_CHARACTERS]
 

@@ -1,13 +1,12 @@
 """PDF: the text layer as paragraphs with page numbers, without running headers; broken words are repaired."""
 
-import ctypes
+import math
 import re
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final
 
@@ -15,12 +14,18 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.finish import finished
+from retrieval.ingest.parse.finish import finished, title_from_name, title_from_properties
+from retrieval.ingest.parse.pdf_lines import BROKEN_WORD, Line, is_same_row, page_lines
+from retrieval.ingest.parse.pdf_tables import Table, with_tables
+from retrieval.ingest.parse.plain import NO_HEADING, has_leader, is_contents, with_marks
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.units import CELL_BAR
 
 _BLOCK_GAP: Final = 1.35  #: A gap this many times the usual leading separates two blocks.
 _MAX_LEADING: Final = 2.5  #: Gaps larger than this many line heights do not count as leading.
-_PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
+_PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?#(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
+_NUMBERS: Final = re.compile(r"\d+|^[ivxlc]{1,7}$")
+_NUMBERED_PART: Final = re.compile(r"[^\W\d_]+ #[.:]? (?=.)")
 _MAX_EDGE_LINES: Final = 3  #: Maximum lines of a header or footer before a gap, and maximum number of such layers.
 _MAX_LAYERS: Final = 3
 _MIN_PAGES: Final = 3
@@ -28,38 +33,29 @@ _MIN_NUMBERED_PAGES: Final = 2
 #: Minimum share of the pages with a running line between its first and last page (left or right pages).
 _SHARE_OF_SPAN: Final = 0.4
 _SHARE_OF_PAGES: Final = 0.4  #: A line on this share of all pages is removed from all of them.
-BROKEN_WORD: Final = "\ufffe"  #: PDFium's replacement for a hyphen that breaks a word.
 _WORD: Final = re.compile(r"\w[\w'\u2019]*")
 _BROKEN: Final = re.compile(rf"(?<!\w)(\w+){BROKEN_WORD}(\w+)")
 _HYPHEN_AT_END: Final = re.compile(r"\w[-\u00ad\u2010]$")
+_OPEN_ADDRESS: Final = re.compile(r"https?:(?://[^\s()]*[./_=&?-])?$")
 _FIGURE: Final = re.compile(r"[$€£(]*[\d\u2013\u2014-][\d,.%)]*")
 _SENTENCE_END: Final = re.compile(r"[.!?:;][\"'\u201d\u2019)\]]*$")
+_ITEM: Final = re.compile(r"(?:[^\w\s]|o|\d{1,2}[.)])\s+\w")
+_MIN_INDENT: Final = 3  #: In points.
 _SPREAD: Final = 0.75  #: Character width, in line heights, above which a line has spaced columns.
 _SIZE_CHANGE: Final = 1.15
-_SAME_ROW: Final = 0.8
 #: Tolerance for detecting wrapped lines: hyphens, justified text and kerning leave some room.
 _SLACK_CHARACTERS: Final = 3
 _MIN_START: Final = 4  #: Shorter words ("in", "for") start many words that were broken.
 _MAX_PAGES: Final = 5000
-#: A line also ends after a broken word, where PDFium writes no line end.
-_LINE_END: Final = re.compile(rf"\r?\n|(?<={BROKEN_WORD})")
+_MAX_HEADING_LINES: Final = 3
+_MIN_LETTERS: Final = 3
+_MAX_HEADING: Final = 200
+_MAX_LEVEL: Final = 6
 _DATE: Final = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
 _PDFIUM_LOCK: Final = threading.Lock()  #: PDFium keeps global state and crashes when two threads are inside it.
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of text; coordinates in points, `bottom` growing up the page."""
-
-    text: str
-    page: int
-    left: float
-    right: float
-    bottom: float
-    height: float
-
-
-def _usual_leading(lines: Sequence[_Line]) -> float:
+def _usual_leading(lines: Sequence[Line]) -> float:
     """Return the usual distance between the lines of a page, 0 if it has none."""
     gaps = [
         above.bottom - below.bottom
@@ -69,19 +65,26 @@ def _usual_leading(lines: Sequence[_Line]) -> float:
     return median(gaps) if gaps else 0
 
 
-def _is_apart(above: _Line, below: _Line, leading: float) -> bool:
-    return above.bottom - below.bottom > _BLOCK_GAP * (leading or max(above.height, 1))
+def _is_apart(above: Line, below: Line, leading: float, height: float = math.inf) -> bool:
+    """Return whether a gap parts two lines; lines that are larger than the usual `height` have larger gaps."""
+    scale = max(1, min(above.height, below.height) / max(height, 1))
+    return above.bottom - below.bottom > _BLOCK_GAP * scale * (leading or max(above.height, 1))
 
 
-def _without_outermost(pages: list[list[_Line]]) -> list[list[_Line]]:
+def _without_outermost(pages: list[list[Line]]) -> list[list[Line]]:
     edges = [_edge_lines(page) for page in pages]
     pages_of: defaultdict[str, set[int]] = defaultdict(set)
     for number, edge in enumerate(edges):
         for line in edge:
-            pages_of[_signature(line)].add(number)
+            for signature in _signatures(line):
+                pages_of[signature].add(number)
     running = {signature: _repetitions(signature, found, len(edges)) for signature, found in pages_of.items()}
     return [
-        [line for line in page if line not in edge or number not in running.get(_signature(line), ())]
+        [
+            line
+            for line in page
+            if line not in edge or not any(number in running[signature] for signature in _signatures(line))
+        ]
         for number, (page, edge) in enumerate(zip(pages, edges, strict=True))
     ]
 
@@ -96,7 +99,7 @@ def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
     return pages if len(pages) >= _SHARE_OF_PAGES * page_count else pages - {min(pages)}
 
 
-def _edge_lines(page: Sequence[_Line]) -> frozenset[_Line]:
+def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
     downwards = sorted(page, key=lambda line: -line.bottom)
     leading = _usual_leading(downwards)
     pairs = list(pairwise(downwards))
@@ -105,50 +108,87 @@ def _edge_lines(page: Sequence[_Line]) -> frozenset[_Line]:
     return frozenset(top + bottom)
 
 
-def _lines_to_gap(edge: Sequence[tuple[_Line, bool]]) -> list[_Line]:
+def _lines_to_gap(edge: Sequence[tuple[Line, bool]]) -> list[Line]:
     """Return the lines up to the first gap; none if there is no gap after the first few."""
     nearest = edge[:_MAX_EDGE_LINES]
     gap = next((position for position, (_, apart) in enumerate(nearest, start=1) if apart), 0)
     return [line for line, _ in nearest[:gap]]
 
 
-def _signature(line: _Line) -> str:
-    """Return the text with numbers as '#', which is the same on each page."""
-    return re.sub(r"\d+", "#", line.text).casefold().strip()
+def _signatures(line: Line) -> Iterator[str]:
+    """Yield what is the same on each page that a line runs over.
+
+    It is the text with numbers as '#', also the Roman one of a page, and of "Chapter 2" with its sections the place.
+    """
+    text = _NUMBERS.sub("#", line.text.casefold().strip())
+    yield text
+    if numbered := _NUMBERED_PART.match(text):
+        yield f"{numbered[0]} {round(line.bottom)}"
 
 
-def _groups(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
-    group: list[_Line] = []
+def _groups(pages: Sequence[Sequence[Line]], height: float) -> Iterator[list[Line] | Table]:
+    group: list[Line] = []
     for page in pages:
         leading = _usual_leading(page)
-        for line in page:
-            if group and _starts_block(group[-1], line, leading):
+        for item in with_tables(page):
+            if group and (isinstance(item, Table) or _starts_block(group[-1], item, leading, height)):
                 yield group
                 group = []
-            group.append(line)
+            if isinstance(item, Table):
+                yield item
+            else:
+                group.append(item)
     if group:
         yield group
 
 
-def _starts_block(previous: _Line, line: _Line, leading: float) -> bool:
+def _starts_block(previous: Line, line: Line, leading: float, height: float) -> bool:
     if line.page != previous.page or line.bottom > previous.bottom + line.height / 2:
         # A sentence may continue after the end of a column or a page.
         is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
         return not (is_open and line.text[:1].islower() and not _is_row(line))
     sizes = sorted((max(previous.height, 1), max(line.height, 1)))
-    return _is_apart(previous, line, leading) or sizes[1] > _SIZE_CHANGE * sizes[0]
+    return _is_apart(previous, line, leading, height) or sizes[1] > _SIZE_CHANGE * sizes[0]
 
 
-def _joined(group: Sequence[_Line]) -> str:
+def _usual_height(pages: Sequence[Sequence[Line]]) -> float:
+    """Return the height of the lines that most of the text is in, 0 without any."""
+    lines = sorted((line.height, len(line.text)) for page in pages for line in page)
+    half = sum(length for _, length in lines) / 2
+    return next(
+        (height for (height, _), done in zip(lines, accumulate(it for _, it in lines), strict=True) if done >= half), 0
+    )
+
+
+def _heading_size(group: Sequence[Line], height: float) -> int:
+    """Return the size of a heading, a few lines larger than the usual `height`; 0 for other groups."""
+    size = min(line.height for line in group)
+    if not size > _SIZE_CHANGE * height > 0 or len(group) > _MAX_HEADING_LINES:
+        return 0
+    text = _joined(group)
+    is_heading = len(text) <= _MAX_HEADING and sum(map(str.isalpha, text)) >= _MIN_LETTERS
+    return round(size) if is_heading and not text.endswith(NO_HEADING) else 0
+
+
+def _levels(sizes: Iterable[int]) -> dict[int, int]:
+    """Return the level of each size of heading: the largest is 1. One that is there once shares the level below it."""
+    levels, level = {0: 0}, 1
+    for size, count in sorted(Counter(filter(None, sizes)).items(), reverse=True):
+        levels[size] = min(level, _MAX_LEVEL)
+        level += count > 1
+    return levels
+
+
+def _joined(group: Sequence[Line]) -> str:
     """Return the group's text: wrapped lines joined by spaces, lines that end early by line ends."""
     right = max(line.right for line in group)
     parts = [group[0].text]
     for previous, line in pairwise(group):
         if _HYPHEN_AT_END.search(previous.text) and line.text[:1].islower():
             parts[-1] = parts[-1][:-1] + BROKEN_WORD
-        elif previous.text.endswith(BROKEN_WORD):
+        elif previous.text.endswith(BROKEN_WORD) or _is_broken_address(previous, line):
             pass
-        elif _is_same_row(previous, line) or _is_wrapped(previous, line, right):
+        elif is_same_row(previous, line) or (_is_wrapped(previous, line, right) and not _starts_item(previous, line)):
             parts.append(" ")
         else:
             parts.append("\n")
@@ -156,12 +196,17 @@ def _joined(group: Sequence[_Line]) -> str:
     return "".join(parts)
 
 
-def _is_same_row(previous: _Line, line: _Line) -> bool:
-    is_level = previous.page == line.page and abs(previous.bottom - line.bottom) < _SAME_ROW * line.height
-    return is_level and line.left >= previous.right
+def _is_broken_address(previous: Line, line: Line) -> bool:
+    return not line.text[:1].isupper() and _OPEN_ADDRESS.search(previous.text) is not None
 
 
-def _is_wrapped(previous: _Line, line: _Line, right: float) -> bool:
+def _starts_item(previous: Line, line: Line) -> bool:
+    """Return whether a line begins with a number or bullet, behind a sentence or at another indentation."""
+    is_ended = _SENTENCE_END.search(previous.text) is not None or abs(line.left - previous.left) > _MIN_INDENT
+    return is_ended and _ITEM.match(line.text) is not None
+
+
+def _is_wrapped(previous: Line, line: Line, right: float) -> bool:
     if previous.page != line.page:
         return True
     if _is_row(previous) or _is_row(line):
@@ -170,14 +215,38 @@ def _is_wrapped(previous: _Line, line: _Line, right: float) -> bool:
     return previous.right + _character_width(line) * (len(first_word) + _SLACK_CHARACTERS) >= right
 
 
-def _is_row(line: _Line) -> bool:
+def _is_row(line: Line) -> bool:
     is_spread = " " in line.text and _character_width(line) > _SPREAD * line.height > 0
     last_words = line.text.rsplit(maxsplit=2)[-2:]
-    return is_spread or all(map(_FIGURE.fullmatch, last_words))
+    return is_spread or has_leader(line.text) or all(map(_FIGURE.fullmatch, last_words))
 
 
-def _character_width(line: _Line) -> float:
+def _character_width(line: Line) -> float:
     return (line.right - line.left) / max(len(line.text), 1)
+
+
+def _blocks(pages: Sequence[Sequence[Line]]) -> Iterator[Block]:
+    """Yield the headings, tables and paragraphs of a file, without its table of contents."""
+    height = _usual_height(pages)
+    groups = list(_groups(pages, height))
+    texts = ["\n".join(map(CELL_BAR.join, it.rows)) if isinstance(it, Table) else _joined(it) for it in groups]
+    words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
+    heights = {page[0].page: max(height, _usual_height([page])) for page in pages if page}
+    sizes = [0 if isinstance(it, Table) else _heading_size(it, heights[it[0].page]) for it in groups]
+    levels = _levels(sizes)
+    lead = ""
+    for group, size, following, text in zip(groups, sizes, (*sizes[1:], 0), texts, strict=True):
+        repaired = _BROKEN.sub(lambda broken: _repaired(broken[1], broken[2], words), text).replace(BROKEN_WORD, "-")
+        lines = repaired.split("\n")
+        if isinstance(group, Table):
+            yield Block(BlockKind.TABLE, repaired, header=lines[0], page=group.page)
+        elif following > size > 0:  # "Chapter 2" above its name.
+            lead += f"{repaired} "
+        elif size:
+            yield Block(BlockKind.HEADING, lead + " ".join(lines), level=levels[size], page=group[0].page)
+            lead = ""
+        elif not is_contents(lines):
+            yield Block(BlockKind.PARAGRAPH, "\n".join(with_marks(lines)), page=group[0].page)
 
 
 def _repaired(start: str, end: str, words: set[str]) -> str:
@@ -198,17 +267,10 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
         before, left = left, _without_outermost(left)
         if left == before:
             break
-    groups = list(_groups(left))
-    texts = [_joined(group) for group in groups]
-    words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
-    repaired = (_BROKEN.sub(lambda broken: _repaired(broken[1], broken[2], words), text) for text in texts)
     return finished(
         raw,
         source_type="pdf",
-        blocks=[
-            Block(BlockKind.PARAGRAPH, text.replace(BROKEN_WORD, "-"), page=group[0].page)
-            for group, text in zip(groups, repaired, strict=True)
-        ],
+        blocks=_blocks(left),
         metadata={
             "author": properties.get("Author", ""),
             "subject": properties.get("Subject", ""),
@@ -217,16 +279,16 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
             "modified": _iso_date(properties.get("ModDate", "")),
             "pages": str(len(pages)),
         },
-        property_title=properties.get("Title", ""),
+        explicit_title=title_from_properties(properties.get("Title", "")) or title_from_name(raw.name),
     )
 
 
-def _read(content: bytes) -> tuple[list[list[_Line]], dict[str, str]]:
+def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
     try:
         with pypdfium2.PdfDocument(content) as document:
             if len(document) > _MAX_PAGES:
                 raise IngestError("too_large", f"The PDF has more than {_MAX_PAGES} pages.")
-            pages = [_page_lines(document, number) for number in range(len(document))]
+            pages = [page_lines(document, number) for number in range(len(document))]
             properties: dict[str, str] = {}
             # The text may be readable although the properties are damaged.
             with suppress(UnicodeDecodeError):
@@ -236,37 +298,6 @@ def _read(content: bytes) -> tuple[list[list[_Line]], dict[str, str]]:
         if getattr(error, "err_code", None) == pdfium.FPDF_ERR_PASSWORD:
             raise IngestError("encrypted", "The PDF is protected by a password.") from error
         raise IngestError("corrupt", "The file cannot be read as PDF.") from error
-
-
-def _page_lines(document: pypdfium2.PdfDocument, index: int) -> list[_Line]:
-    page = document[index]
-    text_page = page.get_textpage()
-    lines = list(_lines(text_page, index + 1))
-    text_page.close()
-    page.close()
-    return lines
-
-
-def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[_Line]:
-    start = 0
-    text = text_page.get_text_range()
-    for line_end in (*_LINE_END.finditer(text), None):
-        end = line_end.start() if line_end else len(text)
-        line = text[start:end]
-        if line.strip():
-            first, written = start + len(line) - len(line.lstrip()), line.strip()
-            left, bottom, _, top = _character_box(text_page, first)
-            _, _, right, _ = _character_box(text_page, first + len(written) - 1)
-            yield _Line(" ".join(written.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
-        start = line_end.end() if line_end else end
-
-
-def _character_box(text_page: pypdfium2.PdfTextPage, text_index: int) -> tuple[float, float, float, float]:
-    box = pdfium.FS_RECTF()
-    character = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, text_index)
-    if character < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, character, ctypes.byref(box)):
-        return 0, 0, 0, 0
-    return box.left, box.bottom, box.right, box.top
 
 
 def _iso_date(written: str) -> str:

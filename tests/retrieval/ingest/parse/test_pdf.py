@@ -35,6 +35,112 @@ def test_rows_of_a_table_stay_lines(raw, pdf, lines, shape):
     ]
 
 
+def test_larger_lines_are_headings_with_levels_by_size(raw, pdf, lines, shape):
+    content = pdf(
+        [
+            *lines("Employee guide", top=760, size=20),
+            *lines("Working time and", "breaks", top=700, size=14, leading=17),
+            *lines(*PROSE, top=660),
+            *lines("Core time", top=600, size=12),
+            *lines("It is from nine to three.", top=580),
+            *lines("Larger, but the end of a sentence.", top=550, size=14),
+            *lines("Breaks", top=520, size=12),
+            *lines("They are paid.", top=500),
+            *lines("Holiday", top=470, size=14),
+            *lines("You have 25 days.", top=450),
+        ]
+    )
+    document = parse_pdf(raw(content, name="guide.pdf"))
+    assert document.title == "Guide"
+    assert shape(document) == [
+        (1, "Employee guide"),
+        (1, "Working time and breaks"),
+        ("paragraph", " ".join(PROSE)),
+        (2, "Core time"),
+        ("paragraph", "It is from nine to three."),
+        ("paragraph", "Larger, but the end of a sentence."),
+        (2, "Breaks"),
+        ("paragraph", "They are paid."),
+        (1, "Holiday"),
+        ("paragraph", "You have 25 days."),
+    ]
+
+
+def test_a_page_in_large_type_has_no_headings(raw, pdf, lines, shape):
+    letter = lines("Dear James", "you will be eligible", "for the benefit", top=700, size=14, leading=40)
+    document = parse_pdf(raw(pdf(lines(*PROSE), letter), name="a.pdf"))
+    assert {kind for kind, _ in shape(document)} == {"paragraph"}
+
+
+def cells(*rows, top=700, lefts=(72, 200, 330)):
+    return [
+        (left, top - 20 * number, 10, text)
+        for number, row in enumerate(rows)
+        for left, text in zip(lefts, row, strict=False)
+        if text
+    ]
+
+
+def test_lines_with_cells_below_each_other_are_a_table(raw, pdf, lines, shape):
+    rows = [
+        ("Years", "Holiday (days)", "Notice"),
+        ("0 to 2", "25", ""),
+        ("3 to 5", "", "1 month"),
+        ("6 and more", "29", ""),
+    ]
+    content = pdf(
+        [
+            *lines("Every year counts.", top=740),
+            *cells(*rows),
+            (200, 630, 10, "and a bonus"),
+            *lines("That is all.", top=600),
+        ]
+    )
+    assert shape(parse_pdf(raw(content, name="a.pdf"))) == [
+        ("paragraph", "Every year counts."),
+        (
+            "table",
+            "Years | Holiday (days) | Notice\n0 to 2 | 25 | \n3 to 5 |  | 1 month\n6 and more | 29 and a bonus |",
+        ),
+        ("paragraph", "That is all."),
+    ]
+    assert parse_pdf(raw(content, name="a.pdf")).blocks[1].header == "Years | Holiday (days) | Notice"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("Sales", "3,958"), ("Costs", "2,004"), ("Tax", "17")],  # No header
+        [("\u2022", "Open the valve"), ("\u2022", "Close the valve"), ("\u2022", "Wait")],
+        [("1.", "Open the valve"), ("2.", "Close the valve"), ("3.", "Wait")],
+        [("Name", "Phone"), ("Ann", "215")],
+    ],
+)
+def test_figures_without_header_lists_and_two_lines_are_no_table(raw, pdf, shape, rows):
+    content = pdf(cells(*rows))
+    assert {kind for kind, _ in shape(parse_pdf(raw(content, name="a.pdf")))} == {"paragraph"}
+
+
+def test_a_table_of_contents_is_left_out(raw, pdf, lines, shape):
+    contents = [f"{number} Part {number} . . . . . . . . {number + 2}" for number in range(1, 5)]
+    document = parse_pdf(raw(pdf(lines(*contents), lines("Text.")), name="a.pdf"))
+    assert shape(document) == [("paragraph", "Text.")]
+
+
+def test_items_begin_lines_also_where_the_line_before_is_full(raw, pdf, lines):
+    content = pdf(
+        lines(
+            "1. Products are only applied by persons with a certificate.",
+            "2. The log is stored for three years, and nobody changes it.",
+            "\xb7 Never spray.",
+        )
+    )
+    assert parse_pdf(raw(content, name="a.pdf")).blocks[0].text == (
+        "1. Products are only applied by persons with a certificate.\n"
+        "2. The log is stored for three years, and nobody changes it.\n\u2022 Never spray."
+    )
+
+
 def test_broken_words_are_mended(raw, pdf, lines):
     content = pdf(
         lines(
@@ -74,6 +180,40 @@ def test_the_title_of_a_chapter_is_kept_where_it_first_stands(raw, pdf, lines, s
     ]
     texts = [text for _, text in shape(parse_pdf(raw(pdf(*pages), name="a.pdf")))]
     assert [text for text in texts if text.startswith("Chapter")] == ["Chapter Alpha", "Chapter Beta", "Chapter Gamma"]
+
+
+def test_running_lines_with_the_name_of_each_section_and_roman_numbers_are_removed(raw, pdf, lines, shape):
+    names = ("ROOMS", "KEYS", "VISITS", "FEES", "RULES", "LAWS")
+    pages = [
+        [
+            *lines(f"CHAPTER {number // 3 + 1}. HOUSE {number}.1. {name}", top=760),
+            *lines(*PROSE),
+            *lines(("i", "ii", "iii", "iv", "v", "vi")[number], top=40),
+        ]
+        for number, name in enumerate(names)
+    ]
+    assert {text for _, text in shape(parse_pdf(raw(pdf(*pages), name="a.pdf")))} == {" ".join(PROSE)}
+
+
+def test_the_number_of_a_chapter_and_its_larger_name_are_one_heading(raw, pdf, lines, shape):
+    chapter = [*lines("Chapter 2", top=740, size=14), *lines("Visits", top=700, size=20), *lines(*PROSE, top=660)]
+    assert shape(parse_pdf(raw(pdf(chapter), name="a.pdf")))[0] == (1, "Chapter 2 Visits")
+
+
+def test_an_address_that_was_broken_is_whole(raw, pdf, lines):
+    content = pdf(
+        lines(
+            "More about it is at https://www.",
+            "debian.org/social and in the manual.",
+            "See https://debian.org/.",
+            "That is all.",
+        )
+    )
+    assert (
+        parse_pdf(raw(content, name="a.pdf"))
+        .blocks[0]
+        .text.startswith("More about it is at https://www.debian.org/social and")
+    )
 
 
 def test_the_repeated_header_row_of_a_table_stays(raw, pdf, lines, shape):

@@ -1,0 +1,113 @@
+"""Tables of a PDF page: lines whose cells are below each other, under a header."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Final
+
+from retrieval.ingest.parse.pdf_lines import BROKEN_WORD, Cell, Line, is_same_row
+from retrieval.ingest.parse.plain import MARKS
+
+_MIN_ROWS: Final = 3
+_MAX_RISE: Final = 0.8  #: In heights of a line, as the two distances below.
+_MAX_ROW_GAP: Final = 4  #: Maximum distance of two rows.
+_MAX_LINE_GAP: Final = 1.5  #: The same of two lines of a cell.
+_MAX_ROWS: Final = 200
+_MAX_CELL_LENGTH: Final = 40  #: Mean characters of a cell; more are the columns of a page.
+_MIN_LETTERS: Final = 2
+#: The name of a column: a word or a year, possibly behind a sign, and no part of a longer name.
+_NAME: Final = re.compile(r"(?:[(\"'#%$€£°]*+(?:[^\W\d_]|(?:19|20)\d\d(?!\d)).*(?<!,))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of a table, the first of which is its header."""
+
+    rows: tuple[tuple[str, ...], ...]
+    page: int
+
+
+def with_tables(lines: Sequence[Line]) -> Iterator[Line | Table]:
+    """Yield the lines of a page in order, those that make a table as one."""
+    start = 0
+    while start < len(lines):
+        builder = _TableBuilder()
+        end = next((at for at in range(start, len(lines)) if not builder.takes(lines[at])), len(lines))
+        table = builder.table()
+        if table:
+            yield table
+            start = end
+        else:
+            yield lines[start]
+            start += 1
+
+
+class _TableBuilder:
+    """A table that grows line by line, as long as its columns stay apart."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[float, float]] = []
+        self._rows: list[list[str]] = []
+        self._last: Line | None = None
+
+    def takes(self, line: Line) -> bool:
+        """Add a line and return True if it is a row, or goes on with the cells of the last one."""
+        if self._last is None:
+            self._columns = [(cell.left, cell.right) for cell in line.cells]
+            self._rows = [[cell.text for cell in line.cells]]
+            self._last = line
+            return len(line.cells) > 1 and _could_be_header(self._rows[0])
+        gap = (self._last.bottom - line.bottom) / max(line.height, 1)
+        if not -_MAX_RISE < gap < _MAX_ROW_GAP or len(self._rows) == _MAX_ROWS:
+            return False
+        self._widen(line)
+        places = [self._place(cell) for cell in line.cells]
+        columns = list(self._columns)
+        for place, cell in zip(places, line.cells, strict=True):
+            columns[place] = (min(columns[place][0], cell.left), max(columns[place][1], cell.right))
+        is_apart = all(one[1] < other[0] for one, other in pairwise(columns))
+        goes_on = (places[0] > 0 and gap < _MAX_LINE_GAP) or is_same_row(self._last, line)
+        if not is_apart or len(set(places)) < len(places) or not (goes_on or len(places) > 1):
+            return False
+        if not goes_on:
+            self._rows.append([""] * len(columns))
+        for place, cell in zip(places, line.cells, strict=True):
+            text = f"{self._rows[-1][place]} {cell.text}".strip()
+            self._rows[-1][place] = text.replace(f"{BROKEN_WORD} ", BROKEN_WORD)
+        self._columns, self._last = columns, line
+        return True
+
+    def table(self) -> Table | None:
+        """Return the table if it is one: a header with rows of short cells below it."""
+        if self._last is None or len(self._rows) < _MIN_ROWS:
+            return None
+        is_wordy = fmean(len(cell) for row in self._rows for cell in row) > _MAX_CELL_LENGTH
+        return None if is_wordy else Table(tuple(map(tuple, self._rows)), self._last.page)
+
+    def _widen(self, line: Line) -> None:
+        """Add a first column that the header has no name for."""
+        if (
+            len(self._rows) == 1
+            and line.left < line.cells[0].right < self._columns[0][0]
+            and len(line.cells) > len(self._columns)
+        ):
+            self._columns.insert(0, (line.left, line.cells[0].right))
+            self._rows[0].insert(0, "")
+
+    def _place(self, cell: Cell) -> int:
+        """Return the index of the column that a cell is nearest to."""
+
+        def distance(at: int) -> float:
+            left, right = self._columns[at]
+            return max(left - cell.right, cell.left - right, 0)
+
+        return min(range(len(self._columns)), key=distance)
+
+
+def _could_be_header(row: Sequence[str]) -> bool:
+    """Return whether a row names columns: it has no figures but years, and does not begin as a list item does."""
+    first, *others = row
+    is_named = not first or (sum(map(str.isalpha, first)) >= _MIN_LETTERS and first[0] not in MARKS)
+    return is_named and all(map(_NAME.fullmatch, others))
