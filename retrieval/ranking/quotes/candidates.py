@@ -38,9 +38,15 @@ class Candidate:
 
     @property
     def place(self) -> str:
-        """The headings above it: title, heading path, the heading in the chunk's text, the line above a table."""
-        chunk = self.passage.hit.chunk
-        return _place_of(chunk.title, chunk.heading_path, self.units[self.run.start])
+        """What it is below: title, heading path, the heading in the chunk's text, the line above a table.
+
+        With them comes the last numbered title or question above it, which no heading names.
+        """
+        chunk, unit = self.passage.hit.chunk, self.units[self.run.start]
+        above = (at for at in reversed(range(self.run.start)) if _names_text_below(self.units, at))
+        name = next((self.units[at] for at in above), None)
+        named = name.text if name and name.heading == unit.heading else ""
+        return " > ".join(filter(None, (_place_of(chunk.title, chunk.heading_path, unit), named)))
 
     @property
     def before(self) -> str:
@@ -64,7 +70,7 @@ def candidates(passages: Sequence[Passage], question: str, language: str) -> tup
     """Return what can be quoted of the passages, passage by passage, for a question in a language.
 
     Of a table with a row that the numbers of the question pick, only this row; no header of figures without them; no
-    title without the text that it names.
+    title without the text that it names; no question, and no sentence without a letter, such as the number of a page.
     """
     found: list[Candidate] = []
     asked = quantities(question, language)
@@ -74,18 +80,38 @@ def candidates(passages: Sequence[Passage], question: str, language: str) -> tup
         decided = frozenset(row for table in picked_rows.values() for row in table)
         headers = {unit.header for unit in units if unit.kind is UnitKind.FIGURES}
         every = (run for run in runs(passage.hit.chunk.text) if units[run.start].text not in headers)
-        kept = (run for run in every if decided.isdisjoint(run) and not _is_title(units, run))
+        kept = (
+            run for run in every if decided.isdisjoint(run) and not (_is_title(units, run) or _says_nothing(units, run))
+        )
         found += (Candidate(passage, units, run) for run in (*kept, *(range(row, row + 1) for row in picked_rows)))
     return tuple(found)
 
 
 def _is_title(units: Sequence[Unit], run: range) -> bool:
-    """Return whether a run is one line that names the sentences below it: "6. Photographs", or a line in capitals."""
+    """Return whether a run is one line that names what is below it: "6. Photographs", or a line in capitals."""
     unit, *following = units[run.start : run.stop + 1]
-    if len(run) > 1 or not following or following[0].block != unit.block or len(unit.text) > _MAX_TITLE:
+    if len(run) > 1 or not following or len(unit.text) > _MAX_TITLE or ends_as_sentence(unit.text):
         return False
+    if following[0].block != unit.block:
+        before = units[run.start - 1] if run.start else None
+        return unit.kind is UnitKind.STEP and not following[0].is_item and not (before and before.is_item)
     is_title = unit.kind is UnitKind.STEP or (unit.kind is UnitKind.SENTENCE and unit.text.isupper())
-    return is_title and following[0].kind is UnitKind.SENTENCE and not ends_as_sentence(unit.text)
+    return is_title and following[0].kind is UnitKind.SENTENCE
+
+
+def _names_text_below(units: Sequence[Unit], at: int) -> bool:
+    """Return whether a unit is a numbered title, or a question at the start of a block."""
+    unit = units[at]
+    if unit.kind is UnitKind.SENTENCE:
+        return unit.text.endswith("?") and (not at or units[at - 1].block != unit.block)
+    return unit.kind is UnitKind.STEP and _is_title(units, range(at, at + 1))
+
+
+def _says_nothing(units: Sequence[Unit], run: range) -> bool:
+    """Return whether a run ends with a question, or is a sentence without a letter."""
+    unit = units[run.stop - 1]
+    is_wordless = len(run) == 1 and not any(map(str.isalpha, unit.text))
+    return unit.kind is UnitKind.SENTENCE and (is_wordless or unit.text.endswith("?"))
 
 
 def embedded_texts(title: str, heading_path: Sequence[str], text: str) -> list[str]:

@@ -26,6 +26,21 @@ def test_a_title_is_not_quoted_without_the_text_that_it_names():
     assert texts("STAND CLEAR OF THE DOORS") == ["STAND CLEAR OF THE DOORS"]
 
 
+def test_a_numbered_title_between_blank_lines_is_not_quoted_but_an_item_is():
+    minutes = "3. Ticket prices\n\nThe board postponed it.\n\n4. Actions\n\nNo. | Who\n1 | Lena"
+    assert texts(minutes) == ["The board postponed it.", "No. | Who\n1 | Lena"]
+    assert texts("1. Open the valve\n\n2. Close the valve\n\nThen wait.")[0].startswith("1. Open the valve")
+
+
+@pytest.mark.parametrize("text", ["5.5.", "12", "\u2014 7 \u2014"])
+def test_a_sentence_without_a_letter_is_not_quoted(text):
+    assert texts(f"{text}\n\nThe clock drifts.") == ["The clock drifts."]
+
+
+def test_a_question_is_not_quoted_with_the_code_before_it():
+    assert texts("$ run --all\n$ stop --now:\n\nQ: Is it done?\n\nIt is.") == ["$ run --all\n$ stop --now:", "It is."]
+
+
 def test_a_short_list_is_quoted_whole_with_the_sentence_that_announces_it():
     assert texts("Bring these:\n\n- a coat\n- boots") == ["Bring these:\n- a coat\n- boots"]
 
@@ -101,6 +116,15 @@ def test_the_years_above_figures_are_quoted_with_figures_alone():
 def test_a_candidate_knows_the_headings_above_it():
     passage = made(1, "Rooms\n\nPrices in euros\nSize | Price\nsmall | 5\nlarge | 9", headings=("Fees",))
     assert candidates([passage], "", "english")[-1].place == "Leave and absence > Fees > Rooms > Prices in euros"
+
+
+def test_a_candidate_knows_the_question_or_numbered_title_above_it():
+    text = "Q: Is the cache saved?\n\nA: Never. It would be old.\n\n4. Prices\n\nThey stay.\n\nWays in\n\nBy bus."
+    found = {it.text: it.place for it in candidates([made(1, text)], ())}
+    assert "Is the cache saved?" in found["A: Never."]
+    assert "Is the cache saved?" in found["It would be old."]
+    assert found["They stay."].endswith("4. Prices")
+    assert "4. Prices" not in found["By bus."]
 
 
 @pytest.mark.parametrize("count", [1, 3])
