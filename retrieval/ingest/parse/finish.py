@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
@@ -22,6 +22,11 @@ _WIDE_SPACES: Final = re.compile("[\u00a0\u2007\u202f]")
 _MANY_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _NO_TITLES: Final = frozenset({"untitled", "untitled document", "document", "anonymous", "unspecified", "title"})
 _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
+#: A line or row such as "Status: superseded by POL-15" that states whether a document counts.
+_STATUS: Final = re.compile(
+    r"^[-*\u2022 ]{0,9}(?:document )?(?:status|statut|stato|estado) ?[:|] ?([^|\n]{2,80})$", re.IGNORECASE | re.MULTILINE
+)
+_MAX_HEAD: Final = 5  #: Blocks at the start of a document among which its status is.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
 
 
@@ -61,14 +66,15 @@ def finished(
     """Return the parsed document with its title chosen and its text cleaned.
 
     The title is `explicit_title` (front matter), or else the first level-1 heading, `property_title` (from the file's
-    properties), or the file's name. The first heading is dropped if it equals the title. Raises IngestError `empty` if
-    there is no text.
+    properties), or the file's name. The first heading is dropped if it equals the title. Without a status among the
+    metadata it is the one that the document states at its start. Raises IngestError `empty` if there is no text.
     """
     found = tuple(_tidied(blocks))
     if not found:
         raise IngestError("empty", "There is no text in the file.")
     title = _title(raw.name, found, explicit_title, property_title)
-    facts = ((key, one_line(tidy(value))[:_MAX_FACT_CHARACTERS]) for key, value in (metadata or {}).items())
+    known = {"status": _stated_status(found), **(metadata or {})}
+    facts = ((key, one_line(tidy(value))[:_MAX_FACT_CHARACTERS]) for key, value in known.items())
     return ParsedDocument(
         title=title,
         blocks=_without_title_heading(found, title),
@@ -107,6 +113,11 @@ def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties:
     candidates = (explicit, first_heading, title_from_properties(from_properties), title_from_name(name))
     title = next(filter(None, (one_line(tidy(candidate)) for candidate in candidates)), "Untitled")
     return title[:_MAX_TITLE_CHARACTERS]
+
+
+def _stated_status(blocks: Sequence[Block]) -> str:
+    stated = _STATUS.search("\n".join(block.text for block in blocks[:_MAX_HEAD]))
+    return stated[1] if stated else ""
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:

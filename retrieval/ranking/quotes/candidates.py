@@ -224,6 +224,12 @@ def _is_quotable(units: Sequence[Unit], run: range) -> bool:
     return not is_cut_off and not unit.text.endswith("?")
 
 
+def passed_over(units: Sequence[Unit], asked: Sequence[Quantity], language: str) -> frozenset[int]:
+    """Return the rows of tables of which the numbers of the question pick another row, by their indices."""
+    picked_rows = dict(_picked_rows(units, asked, language)) if asked else {}
+    return frozenset(row for table in picked_rows.values() for row in table) - picked_rows.keys()
+
+
 def _picked_rows(
     units: Sequence[Unit], asked: Sequence[Quantity], language: str
 ) -> Iterator[tuple[int, Sequence[int]]]:

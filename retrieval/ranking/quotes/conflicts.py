@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from retrieval.engine.types import Passage
 from retrieval.ranking.quotes.asked import Asked, any_of, cues
-from retrieval.ranking.quotes.candidates import Candidate
-from retrieval.ranking.quotes.quantities import quantities
+from retrieval.ranking.quotes.candidates import Candidate, passed_over
+from retrieval.ranking.quotes.quantities import Quantity, quantities
 from retrieval.ranking.quotes.ranker import Asking
 from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement, stems
 from retrieval.text.units import CELL_BAR, Unit, UnitKind, split_units
@@ -135,8 +135,9 @@ def find_conflicts(
 
     `trust` is that of each connection, higher for more. Where the question names a year, what is of this year counts.
     """
-    claims = _claims(passages, asking)
-    years = frozenset(int(it.value) for it in quantities(question, asking.language) if it.is_year)
+    asked = quantities(question, asking.language)
+    claims = _claims(passages, asking, asked)
+    years = frozenset(int(it.value) for it in asked if it.is_year)
     settled: set[int] = set()
     conflicts = []
     for at, claim in enumerate(claims[:limit]):
@@ -171,16 +172,20 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _MAX_EXPLAINED else f"{text[:_MAX_EXPLAINED].rstrip()}…"
 
 
-def _claims(passages: Sequence[Passage], asking: Asking) -> list[Claim]:
-    """Return the statements that hold most of the question's terms, themselves first and then with their headings."""
+def _claims(passages: Sequence[Passage], asking: Asking, asked: Sequence[Quantity]) -> list[Claim]:
+    """Return the statements that hold most of the question's terms, themselves first and then with their headings.
+
+    Of a table with a row that the numbers of the question pick, only this row is one.
+    """
     finder = asking.finder
     found: list[tuple[float, Candidate, frozenset[str]]] = []
     for passage in passages:
         units = split_units(passage.hit.chunk.text)
         title = " ".join((passage.hit.chunk.title, *passage.hit.chunk.heading_path))
         above = {heading: finder.found(f"{title} {heading}") for heading in {it.heading for it in units}}
+        others = passed_over(units, asked, asking.language)
         for at, unit in enumerate(units):
-            if unit.kind in _STATING and len(unit.text) <= _MAX_LENGTH:
+            if unit.kind in _STATING and len(unit.text) <= _MAX_LENGTH and at not in others:
                 own = finder.found(f"{unit.header}\n{unit.text}")
                 score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
                 found.append((score, Candidate(passage, units, range(at, at + 1)), own))

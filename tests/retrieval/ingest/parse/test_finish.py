@@ -84,6 +84,20 @@ def test_facts_are_strings_of_one_line_and_bounded():
     assert len(finish(paragraph(), metadata={"key": "x" * 9999}).metadata["key"]) == 500
 
 
+@pytest.mark.parametrize(
+    "line", ["Status: superseded", "- Status | superseded", "Document status: superseded", "Statut : superseded"]
+)
+def test_the_status_is_what_the_document_states_at_its_start(line):
+    assert finish(heading("Rules"), paragraph(f"Version: 3\n{line}\nOwner: Ann")).metadata == {"status": "superseded"}
+    assert finish(paragraph(line), metadata={"status": "valid"}).metadata == {"status": "valid"}
+    assert finish(*[paragraph()] * 9, paragraph(line)).metadata == {}
+
+
+@pytest.mark.parametrize("line", ["The status: superseded", "Status | Owner | Date", "Status codes: 4"])
+def test_other_lines_state_no_status(line):
+    assert finish(paragraph(line)).metadata == {}
+
+
 def test_a_title_is_bounded():
     assert len(finish(paragraph(), explicit_title="long " * 500).title) == 300
 

@@ -84,6 +84,13 @@ def test_the_year_of_the_question_decides():
     assert disagreement(conflicts_of("What did a late arrival cost in 2025?", *passages)) == ""
 
 
+def test_of_a_table_only_the_row_that_the_numbers_of_the_question_pick_is_compared():
+    table = "Absence | Abroad\nmore than 6 hours | {} pounds\nmore than 10 hours | {} pounds"
+    passages = of(1, table.format(15, 28), year=2023), of(2, table.format(18, 32), year=2025)
+    (found,) = conflicts_of("What is paid abroad for more than 11 hours of absence?", *passages)
+    assert found.first.unit.text == "more than 10 hours | 32 pounds"
+
+
 def test_the_explanation_names_both_sides():
     found = conflicts_of(
         "How long is the induction valid?", *(of(n, f"The induction is valid for {n} months.") for n in (1, 2))
