@@ -17,6 +17,7 @@ from lxml.etree import _Element
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.containers import checked_names
+from retrieval.ingest.parse.docx_numbering import BULLET, Numbering
 from retrieval.ingest.parse.finish import finished
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
@@ -39,6 +40,7 @@ class _Style:
     parent: str
     outline_level: int  #: Depth in the outline from 1, 0 for body text.
     is_list: bool
+    list_id: str  #: The list that paragraphs of the style are items of; empty for none.
 
 
 class _Styles:
@@ -58,6 +60,10 @@ class _Styles:
 
     def is_list(self, style_id: str) -> bool:
         return any(style.is_list for style in self._chain(style_id))
+
+    def list_id(self, style_id: str) -> str:
+        """Return the list that paragraphs of a style are items of, empty for none."""
+        return next((style.list_id for style in self._chain(style_id) if style.list_id), "")
 
     def is_contents(self, style_id: str) -> bool:
         """Return whether the style is for entries of the table of contents, which repeat the headings."""
@@ -82,12 +88,13 @@ def outline_level(properties: _Element | None) -> int:
 def _style(element: _Element) -> _Style:
     properties = element.find(qn("w:pPr"))
     name = _attribute(element, "w:name").lower()
-    is_numbered = properties is not None and properties.find(qn("w:numPr")) is not None
+    numbering = None if properties is None else properties.find(qn("w:numPr"))
     return _Style(
         name=name,
         parent=_attribute(element, "w:basedOn"),
         outline_level=outline_level(properties),
-        is_list=is_numbered or name.startswith("list"),
+        is_list=numbering is not None or name.startswith("list"),
+        list_id=_attribute(numbering, "w:numId"),
     )
 
 
@@ -100,9 +107,7 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
     return finished(
         raw,
         source_type="docx",
-        blocks=_Reader(_Styles(document.styles.element), _notes(document), _targets(document)).read(
-            document.element.body
-        ),
+        blocks=_Reader(document).read(document.element.body),
         metadata={
             "author": properties.author or "",
             "subject": properties.subject or "",
@@ -116,11 +121,12 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
 
 
 class _Reader:
-    def __init__(self, styles: _Styles, notes: Mapping[tuple[str, str], str], targets: Mapping[str, str]) -> None:
+    def __init__(self, document: Document) -> None:
         self._builder = BlockBuilder()
-        self._styles = styles
-        self._notes = notes
-        self._targets = targets
+        self._styles = _Styles(document.styles.element)
+        self._numbering = Numbering(document)
+        self._notes = _notes(document)
+        self._targets = _targets(document)
         self._handlers: Mapping[str, Callable[[_Element], None]] = {
             qn("w:p"): self._paragraph,
             qn("w:tbl"): self._table,
@@ -155,8 +161,11 @@ class _Reader:
         if level:
             self._builder.heading(text, level)
         elif numbering is not None or self._styles.is_list(style):
-            depth = _attribute(numbering, "w:ilvl")
-            self._builder.item(text, depth=int(depth) if depth.isdecimal() else 0, marker="-")
+            written = _attribute(numbering, "w:ilvl")
+            depth = int(written) if written.isdecimal() else 0
+            list_id = _attribute(numbering, "w:numId") or self._styles.list_id(style)
+            marker = self._numbering.marker(list_id, depth) if text.strip() else BULLET
+            self._builder.item(text, depth=depth, marker=marker)
         else:
             self._builder.paragraph(text)
 

@@ -24,7 +24,7 @@ _NO_TITLES: Final = frozenset({"untitled", "untitled document", "document", "ano
 _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 #: A line or row such as "Status: superseded by POL-15" that states whether a document counts.
 _STATUS: Final = re.compile(
-    r"^[-*\u2022 ]{0,9}(?:document )?(?:status|statut|stato|estado) ?[:|] ?([^|\n]{2,80})$", re.IGNORECASE | re.MULTILINE
+    r"^[-*\u2022 ]{0,9}(?:document )?(?:stat(?:us|ut|o)|estado) ?[:|] ?([^|\n]{2,80})$", re.IGNORECASE | re.MULTILINE
 )
 _MAX_HEAD: Final = 5  #: Blocks at the start of a document among which its status is.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})

@@ -14,8 +14,9 @@ _MIN_ROWS: Final = 3
 _MAX_RISE: Final = 0.8  #: In heights of a line, as the two distances below.
 _MAX_ROW_GAP: Final = 4  #: Maximum distance of two rows.
 _MAX_LINE_GAP: Final = 1.5  #: The same of two lines of a cell.
-_MAX_ROWS: Final = 200
-_MAX_CELL_LENGTH: Final = 40  #: Mean characters of a cell; more are the columns of a page.
+_MAX_LINES: Final = 300
+_MAX_CELL_LENGTH: Final = 100  #: In characters, on one line; prose has longer lines.
+_MAX_MEAN_LENGTH: Final = 40  #: More are the columns of a page.
 _MIN_LETTERS: Final = 2
 #: The name of a column: a word or a year, possibly behind a sign, and no part of a longer name.
 _NAME: Final = re.compile(r"(?:[(\"'#%$€£°]*+(?:[^\W\d_]|(?:19|20)\d\d(?!\d)).*(?<!,))?")
@@ -51,16 +52,20 @@ class _TableBuilder:
         self._columns: list[tuple[float, float]] = []
         self._rows: list[list[str]] = []
         self._last: Line | None = None
+        self._taken = 0
 
     def takes(self, line: Line) -> bool:
         """Add a line and return True if it is a row, or goes on with the cells of the last one."""
+        self._taken += 1
+        if self._taken > _MAX_LINES or any(len(cell.text) > _MAX_CELL_LENGTH for cell in line.cells):
+            return False
         if self._last is None:
             self._columns = [(cell.left, cell.right) for cell in line.cells]
             self._rows = [[cell.text for cell in line.cells]]
             self._last = line
             return len(line.cells) > 1 and _could_be_header(self._rows[0])
         gap = (self._last.bottom - line.bottom) / max(line.height, 1)
-        if not -_MAX_RISE < gap < _MAX_ROW_GAP or len(self._rows) == _MAX_ROWS:
+        if not -_MAX_RISE < gap < _MAX_ROW_GAP:
             return False
         self._widen(line)
         places = [self._place(cell) for cell in line.cells]
@@ -83,16 +88,13 @@ class _TableBuilder:
         """Return the table if it is one: a header with rows of short cells below it."""
         if self._last is None or len(self._rows) < _MIN_ROWS:
             return None
-        is_wordy = fmean(len(cell) for row in self._rows for cell in row) > _MAX_CELL_LENGTH
+        is_wordy = fmean(len(cell) for row in self._rows for cell in row) > _MAX_MEAN_LENGTH
         return None if is_wordy else Table(tuple(map(tuple, self._rows)), self._last.page)
 
     def _widen(self, line: Line) -> None:
         """Add a first column that the header has no name for."""
-        if (
-            len(self._rows) == 1
-            and line.left < line.cells[0].right < self._columns[0][0]
-            and len(line.cells) > len(self._columns)
-        ):
+        is_left = line.cells[0].right < self._columns[0][0]
+        if len(self._rows) == 1 and is_left and len(line.cells) > len(self._columns):
             self._columns.insert(0, (line.left, line.cells[0].right))
             self._rows[0].insert(0, "")
 

@@ -33,12 +33,36 @@ def test_everything_comes_in_document_order(raw, docx_bytes, shape):
     assert shape(document) == [
         ("paragraph", "Read this first."),
         (1, "Rolling back"),
-        ("list", "- Drain the queue\n- Tell the captain"),
+        ("list", "- Drain the queue\n1. Tell the captain"),
         ("table", "Name | Role\nAnn | Captain"),
         (2, "Afterwards"),
         ("paragraph", "Write it down."),
     ]
     assert document.blocks[3].header == "Name | Role"
+
+
+def test_items_have_the_numbers_that_readers_see(raw, docx_bytes, shape):
+    levels = "".join(
+        f'<w:lvl w:ilvl="{level}"><w:start w:val="{start}"/><w:numFmt w:val="{kind}"/></w:lvl>'
+        for level, (start, kind) in enumerate(((3, "decimal"), (1, "lowerLetter"), (1, "bullet")))
+    )
+
+    def write(document):
+        numbering = document.part.numbering_part.element
+        numbering.insert(0, xml(f'<w:abstractNum w:abstractNumId="90">{levels}</w:abstractNum>'))
+        anew = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+        for identity, override in ((91, ""), (92, anew)):
+            numbering.append(xml(f'<w:num w:numId="{identity}"><w:abstractNumId w:val="90"/>{override}</w:num>'))
+        for identity, level, text in (
+            (91, 0, "Close"), (91, 1, "Shaft"), (91, 1, "Valve"), (91, 2, "Red"), (91, 0, "Wait"), (91, 1, "Rest"),
+            (92, 0, "Open"), (92, 0, "Test"), (99, 0, "Unknown"),
+        ):  # fmt: skip
+            properties = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{identity}"/></w:numPr>'
+            document.element.body.append(xml(f"<w:p ><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"))
+
+    assert shape(parse_docx(raw(docx_bytes(write), name="a.docx"))) == [
+        ("list", "3. Close\n  a. Shaft\n  b. Valve\n    - Red\n4. Wait\n  a. Rest\n1. Open\n2. Test\n- Unknown")
+    ]
 
 
 def test_properties_of_the_file_are_kept(raw, docx_bytes):
