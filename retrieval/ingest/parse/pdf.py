@@ -148,7 +148,14 @@ def _starts_block(previous: Line, line: Line, leading: float, height: float) -> 
         is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
         return not (is_open and line.text[:1].islower() and not _is_row(line))
     sizes = sorted((max(previous.height, 1), max(line.height, 1)))
-    return _is_apart(previous, line, leading, height) or sizes[1] > _SIZE_CHANGE * sizes[0]
+    is_resized = sizes[1] > _SIZE_CHANGE * sizes[0] and not _goes_on(previous, line)
+    return is_resized or _is_apart(previous, line, leading, height)
+
+
+def _goes_on(previous: Line, line: Line) -> bool:
+    """Return whether a line goes on with a sentence or an address, whatever its font."""
+    is_open = not _SENTENCE_END.search(previous.text) and line.text[:1].islower()
+    return is_open or _is_broken_address(previous, line)
 
 
 def _usual_height(pages: Sequence[Sequence[Line]]) -> float:

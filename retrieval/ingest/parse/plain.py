@@ -108,7 +108,7 @@ def _heading_level(lines: Sequence[str]) -> int:
         return 0
     if _is_underline(first, others):
         return _UNDERLINES[others[0].strip()[0]]
-    is_title = first.isupper() and 2 * sum(map(str.isalpha, first)) > len(first.strip())
+    is_title = first.isupper() and 2 * sum(map(str.isupper, first)) > len(first.strip())
     return int(is_title and not _NUMBER.match(first.lstrip()) and not (others and others[0].isupper()))
 
 
@@ -132,8 +132,10 @@ def _is_underline(line: str, following: Sequence[str]) -> bool:
 def _numbered_level(before: str, paragraph: str, after: str) -> int:
     """Return the level of a paragraph that is a numbered heading, 0 for another; "1." among items is none."""
     number = _NUMBER.match(paragraph)
-    is_short = paragraph.count("\n") < _MAX_NUMBERED_LINES and _could_be_heading(" ".join(paragraph.split()))
-    if not (number and after and is_short and paragraph[number.end()].isupper()):
+    _, *wrapped = paragraph.split("\n")
+    is_short = len(wrapped) < _MAX_NUMBERED_LINES and not any(map(_depth, wrapped))
+    is_heading = is_short and _could_be_heading(" ".join(paragraph.split()))
+    if not (number and after and is_heading and paragraph[number.end()].isupper()):
         return 0
     depth = _depth(paragraph)
     return 0 if depth == 1 and 1 in {_depth(before), _depth(after)} else depth
@@ -155,9 +157,13 @@ def _drawn_rows(lines: Sequence[str]) -> list[list[str]]:
     """Return the rows of a table with borders: what is between two rules if each row has one, else each line."""
     groups = [list(group) for is_rule, group in groupby(lines, key=_is_rule) if not is_rule]
     found = [[_cells(line) for line in group] for group in groups]
+    rows = [row for group in found for row in group]
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or 1 in widths:  # A drawing, or a text in a box.
+        return []
     if len(found) > _MIN_ROWS:
-        return [[" ".join(filter(None, column)) for column in zip(*group, strict=False)] for group in found]
-    return [row for group in found for row in group]
+        return [[" ".join(filter(None, column)) for column in zip(*group, strict=True)] for group in found]
+    return rows
 
 
 def _is_rule(line: str) -> bool:

@@ -216,6 +216,17 @@ def test_an_address_that_was_broken_is_whole(raw, pdf, lines):
     )
 
 
+def test_a_sentence_goes_on_in_another_font_size(raw, pdf, lines, shape):
+    content = pdf(
+        [
+            *lines(*PROSE, "The script is at the end of all", top=700),
+            *lines("settings/run.sh, below the others.", top=652, size=8),
+        ]
+    )
+    ((_, text),) = shape(parse_pdf(raw(content, name="a.pdf")))
+    assert text.endswith("of all\nsettings/run.sh, below the others.")
+
+
 def test_the_repeated_header_row_of_a_table_stays(raw, pdf, lines, shape):
     pages = [lines("Product Stock", *(f"part {name} {row}" for row in "xyz")) for name in "abcd"]
     texts = [text for _, text in shape(parse_pdf(raw(pdf(*pages), name="a.pdf")))]

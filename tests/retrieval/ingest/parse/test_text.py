@@ -67,6 +67,10 @@ THE RULES
         "12 Main Street\n\nOslo",
         "It ends here.\n--\nAnn",
         "NB",
+        "1. Debugger\n2. Compiler\n\nBoth are free.",
+        "DSA (\u5225\u540d DSS) \u306f\u96fb\u5b50\u7f72\u540d",
+        "| A turtle that was intelligent |\n| found programming a hurdle     |",
+        "+---+\n|A|--->|\n|B|\n+---+",
     ],
 )
 def test_other_lines_are_no_headings(raw, shape, text):
