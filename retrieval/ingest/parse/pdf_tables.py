@@ -1,8 +1,9 @@
 """Tables of a PDF page: lines whose cells are below each other, under a header."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 from typing import Final
@@ -11,9 +12,9 @@ from retrieval.ingest.parse.pdf_lines import BROKEN_WORD, Cell, Line, is_same_ro
 from retrieval.ingest.parse.plain import MARKS
 
 _MIN_ROWS: Final = 3
-_MAX_RISE: Final = 0.8  #: In heights of a line, as the two distances below.
-_MAX_ROW_GAP: Final = 4  #: Maximum distance of two rows.
+_MAX_ROW_GAP: Final = 4  #: Maximum distance of two rows, in heights of a line.
 _MAX_LINE_GAP: Final = 1.5  #: The same of two lines of a cell.
+_NEARER: Final = 0.9
 _MAX_LINES: Final = 300
 _MAX_CELL_LENGTH: Final = 100  #: In characters, on one line; prose has longer lines.
 _MAX_MEAN_LENGTH: Final = 40  #: More are the columns of a page.
@@ -31,7 +32,8 @@ class Table:
 
 
 def with_tables(lines: Sequence[Line]) -> Iterator[Line | Table]:
-    """Yield the lines of a page in order, those that make a table as one."""
+    """Yield the lines of a page in order, those that make a table as one, and the parts of a row as one line."""
+    lines = list(_whole_rows(lines))
     start = 0
     while start < len(lines):
         builder = _TableBuilder()
@@ -45,6 +47,20 @@ def with_tables(lines: Sequence[Line]) -> Iterator[Line | Table]:
             start += 1
 
 
+def _whole_rows(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield lines, those that go on to the right as one: PDFium ends a line at a wide gap."""
+    row: Line | None = None
+    for line in lines:
+        if row and is_same_row(row, line):
+            row = replace(row, cells=(*row.cells, *line.cells))
+            continue
+        if row:
+            yield row
+        row = line
+    if row:
+        yield row
+
+
 class _TableBuilder:
     """A table that grows line by line, as long as its columns stay apart."""
 
@@ -53,6 +69,7 @@ class _TableBuilder:
         self._rows: list[list[str]] = []
         self._last: Line | None = None
         self._taken = 0
+        self._row_gap = math.inf
 
     def takes(self, line: Line) -> bool:
         """Add a line and return True if it is a row, or goes on with the cells of the last one."""
@@ -65,7 +82,7 @@ class _TableBuilder:
             self._last = line
             return len(line.cells) > 1 and _could_be_header(self._rows[0])
         gap = (self._last.bottom - line.bottom) / max(line.height, 1)
-        if not -_MAX_RISE < gap < _MAX_ROW_GAP:
+        if not 0 < gap < _MAX_ROW_GAP:
             return False
         self._widen(line)
         places = [self._place(cell) for cell in line.cells]
@@ -73,10 +90,11 @@ class _TableBuilder:
         for place, cell in zip(places, line.cells, strict=True):
             columns[place] = (min(columns[place][0], cell.left), max(columns[place][1], cell.right))
         is_apart = all(one[1] < other[0] for one, other in pairwise(columns))
-        goes_on = (places[0] > 0 and gap < _MAX_LINE_GAP) or is_same_row(self._last, line)
-        if not is_apart or len(set(places)) < len(places) or not (goes_on or len(places) > 1):
+        goes_on = self._goes_on(places, gap)
+        if not is_apart or len(set(places)) < len(places) or not (goes_on or self._is_row(line, places)):
             return False
         if not goes_on:
+            self._row_gap = min(self._row_gap, gap)
             self._rows.append([""] * len(columns))
         for place, cell in zip(places, line.cells, strict=True):
             text = f"{self._rows[-1][place]} {cell.text}".strip()
@@ -90,6 +108,16 @@ class _TableBuilder:
             return None
         is_wordy = fmean(len(cell) for row in self._rows for cell in row) > _MAX_MEAN_LENGTH
         return None if is_wordy else Table(tuple(map(tuple, self._rows)), self._last.page)
+
+    def _goes_on(self, places: Sequence[int], gap: float) -> bool:
+        """Return whether a line has more of the last row: a cell behind the first column, or several that are near."""
+        max_gap = _MAX_LINE_GAP if len(places) == 1 else _NEARER * min(self._row_gap, _MAX_LINE_GAP)
+        return places[0] > 0 and gap < max_gap
+
+    def _is_row(self, line: Line, places: Sequence[int]) -> bool:
+        """Return whether a line is another row; names without a first cell are the header of another table."""
+        is_header = places[0] > 0 and len(self._rows) > 1 and _could_be_header(["", *(it.text for it in line.cells)])
+        return len(places) > 1 and not is_header
 
     def _widen(self, line: Line) -> None:
         """Add a first column that the header has no name for."""
@@ -109,7 +137,8 @@ class _TableBuilder:
 
 
 def _could_be_header(row: Sequence[str]) -> bool:
-    """Return whether a row names columns: it has no figures but years, and does not begin as a list item does."""
+    """Return whether a row names columns: no list item, no figures but years, no "Name:" of a form."""
     first, *others = row
     is_named = not first or (sum(map(str.isalpha, first)) >= _MIN_LETTERS and first[0] not in MARKS)
-    return is_named and all(map(_NAME.fullmatch, others))
+    is_form = any(cell.endswith(":") for cell in row)
+    return is_named and not is_form and all(map(_NAME.fullmatch, others))

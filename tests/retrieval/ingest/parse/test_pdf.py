@@ -107,16 +107,27 @@ def test_lines_with_cells_below_each_other_are_a_table(raw, pdf, lines, shape):
     assert parse_pdf(raw(content, name="a.pdf")).blocks[1].header == "Years | Holiday (days) | Notice"
 
 
+def test_cells_without_a_first_one_are_a_row_a_wrapped_cell_or_another_table(raw, pdf, shape):
+    rows = [("Car", "Part", "Cost"), ("Jeep", "Roof", "9"), ("", "Door", "7"), ("Van", "Wheel", "5")]
+    below = [(200, 628, 10, "with tyre"), (330, 628, 10, "or less"), *cells(("", "Hours", "Rate"), top=608)]
+    content = pdf([*cells(*rows), *below, *cells(("Labor", "2", "150"), ("Paint", "3", "140"), top=588)])
+    assert [text for _, text in shape(parse_pdf(raw(content, name="a.pdf")))] == [
+        "Car | Part | Cost\nJeep | Roof | 9\n | Door | 7\nVan | Wheel with tyre | 5 or less",
+        " | Hours | Rate\nLabor | 2 | 150\nPaint | 3 | 140",
+    ]
+
+
 @pytest.mark.parametrize(
     "rows",
     [
         [("Sales", "3,958"), ("Costs", "2,004"), ("Tax", "17")],  # No header
         [("\u2022", "Open the valve"), ("\u2022", "Close the valve"), ("\u2022", "Wait")],
         [("1.", "Open the valve"), ("2.", "Close the valve"), ("3.", "Wait")],
+        [("Name:", "Ann"), ("Phone:", "215"), ("Role:", "captain")],
         [("Name", "Phone"), ("Ann", "215")],
     ],
 )
-def test_figures_without_header_lists_and_two_lines_are_no_table(raw, pdf, shape, rows):
+def test_figures_without_header_lists_forms_and_two_lines_are_no_table(raw, pdf, shape, rows):
     content = pdf(cells(*rows))
     assert {kind for kind, _ in shape(parse_pdf(raw(content, name="a.pdf")))} == {"paragraph"}
 
