@@ -16,6 +16,7 @@ _MAX_ROW_GAP: Final = 4  #: Maximum distance of two rows, in heights of a line.
 _MAX_LINE_GAP: Final = 1.5  #: The same of two lines of a cell.
 _NEARER: Final = 0.9
 _MAX_LINES: Final = 300
+_MAX_CELLS: Final = 50
 _MAX_CELL_LENGTH: Final = 100  #: In characters, on one line; prose has longer lines.
 _MAX_MEAN_LENGTH: Final = 40  #: More are the columns of a page.
 _MIN_LETTERS: Final = 2
@@ -51,7 +52,7 @@ def _whole_rows(lines: Sequence[Line]) -> Iterator[Line]:
     """Yield lines, those that go on to the right as one: PDFium ends a line at a wide gap."""
     row: Line | None = None
     for line in lines:
-        if row and is_same_row(row, line):
+        if row and is_same_row(row, line) and len(row.cells) <= _MAX_CELLS:
             row = replace(row, cells=(*row.cells, *line.cells))
             continue
         if row:
@@ -74,7 +75,8 @@ class _TableBuilder:
     def takes(self, line: Line) -> bool:
         """Add a line and return True if it is a row, or goes on with the cells of the last one."""
         self._taken += 1
-        if self._taken > _MAX_LINES or any(len(cell.text) > _MAX_CELL_LENGTH for cell in line.cells):
+        is_long = len(line.cells) > _MAX_CELLS or any(len(cell.text) > _MAX_CELL_LENGTH for cell in line.cells)
+        if self._taken > _MAX_LINES or is_long:
             return False
         if self._last is None:
             self._columns = [(cell.left, cell.right) for cell in line.cells]
