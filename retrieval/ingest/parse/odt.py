@@ -32,7 +32,9 @@ def parse_odt(raw: RawDocument) -> ParsedDocument:
     document = opened(raw.content, "text")
     title = document.facts.pop("title", "")
     reader = BodyReader(
-        title_styles=_styles_of(document.root, _TITLE_STYLE), code_styles=_styles_of(document.root, _CODE_STYLE)
+        title_styles=_styles_of(document.root, _TITLE_STYLE),
+        code_styles=_styles_of(document.root, _CODE_STYLE),
+        numbered=frozenset(_numbered(document.root)),
     )
     reader.read(document.body)
     return finished(raw, source_type="docx", blocks=reader.blocks(), metadata=document.facts, property_title=title)
@@ -44,15 +46,28 @@ def _styles_of(root: _Element, parent_name: str) -> frozenset[str]:
     return frozenset({parent_name, *(style.get(name, "") for style in styles)})
 
 
+def _numbered(root: _Element) -> Iterator[tuple[str, str]]:
+    """Yield the list styles, each with a level, from "1", on which items have numbers."""
+    for level in root.iter(qualified("text", "list-level-style-number")):
+        if level.get(qualified("style", "num-format")):
+            yield level.getparent().get(qualified("style", "name"), ""), level.get(qualified("text", "level"), "")
+
+
 class BodyReader:
     """Reads a body, including unknown elements."""
 
     def __init__(
-        self, *, title_styles: frozenset[str] = frozenset(), code_styles: frozenset[str] = frozenset()
+        self,
+        *,
+        title_styles: frozenset[str] = frozenset(),
+        code_styles: frozenset[str] = frozenset(),
+        numbered: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
         self._builder = BlockBuilder()
         self._title_styles = title_styles
         self._code_styles = code_styles
+        self._numbered = numbered
+        self._counts: dict[tuple[str, int], int] = {}
         self._code: list[str] = []
         self._handlers: Mapping[str, Callable[[_Element], None]] = {
             "h": self._heading,
@@ -101,12 +116,17 @@ class BodyReader:
                 texts = (text_of(part) for body in bodies for part in body.iter(_PARAGRAPH))
                 self._builder.paragraph(" ".join(texts))
 
-    def _list(self, items: _Element, depth: int = 0) -> None:
+    def _list(self, items: _Element, depth: int = 0, style: str = "") -> None:
+        style = items.get(_STYLE_NAME, style)
+        goes_on = items.get(qualified("text", "continue-numbering")) == "true"
+        number = self._counts.get((style, depth), 0) if goes_on else 0
         for item in items:
-            marker = "-"
+            number += name_of(item) == "list-item"
+            marker = f"{number}." if (style, str(depth + 1)) in self._numbered else "-"
+            self._counts[style, depth] = number
             for part in item:
                 if name_of(part) == "list":
-                    self._list(part, depth + 1)
+                    self._list(part, depth + 1, style)
                 elif part.tag == _HEADING:
                     self._heading(part)
                 elif name_of(part) == "p":

@@ -100,6 +100,30 @@ def test_lists_are_indented(shown):
     assert shown(numbered + p("x")) == [(2, "Chapter"), "x"]
 
 
+def test_items_have_the_numbers_that_readers_see(shown):
+    levels = (
+        '<text:list-level-style-number text:level="1" style:num-format="1"/>'
+        '<text:list-level-style-bullet text:level="2"/>'
+        '<text:list-level-style-number text:level="3" style:num-format=""/>'
+    )
+    styles = f'<text:list-style style:name="L1">{levels}</text:list-style>'
+
+    def items(*texts, more=""):
+        return "".join(f"<text:list-item>{p(text)}{more}</text:list-item>" for text in texts)
+
+    inner = f"<text:list>{items('valve')}</text:list>"
+    first = f'<text:list text:style-name="L1">{items("Close")}{items("Wait", more=inner)}</text:list>'
+    goes_on = f'<text:list text:style-name="L1" text:continue-numbering="true">{items("Open")}</text:list>'
+    anew = f'<text:list text:style-name="L1">{items("Call")}</text:list>'
+    assert shown(f"{first}{p('Check.')}{goes_on}{p('Or:')}{anew}", styles=styles) == [
+        ("list", "1. Close\n2. Wait\n  - valve"),
+        "Check.",
+        ("list", "3. Open"),
+        "Or:",
+        ("list", "1. Call"),
+    ]
+
+
 def test_tables_have_their_merged_and_repeated_cells(shown):
     empty = '<table:table-cell table:number-columns-repeated="1000"/>'
     rows = (
