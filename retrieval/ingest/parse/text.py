@@ -15,9 +15,8 @@ from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocumen
 def parse_text(raw: RawDocument) -> ParsedDocument:
     """Return a text file in any encoding, with the structure that its layout shows."""
     blocks = plain_blocks(tidy(decode(raw.content, charset_of(raw.media_type))))
-    first = blocks[0] if blocks else None
-    title = first.text if first and first.level == 1 and not first.text[0].isdigit() else title_from_name(raw.name)
-    return finished(raw, source_type="text", blocks=blocks, explicit_title=title)
+    # A first line in capitals is no better name than the file's.
+    return finished(raw, source_type="text", blocks=blocks, explicit_title=title_from_name(raw.name))
 
 
 _CODE_PAGE: Final = re.compile(rb"\\ansicpg(\d{3,5})\b")

@@ -44,8 +44,8 @@ THE END OF
 THE RULES
 
 4. Nothing below"""
-    document = parse_text(raw(text, name="rules.txt"))
-    assert document.title == "HOUSE RULES"
+    document = parse_text(raw(text, name="house-rules.txt"))
+    assert document.title == "House rules"
     assert shape(document) == [
         (2, "Times"),
         ("paragraph", "We open at nine."),
