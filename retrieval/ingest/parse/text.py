@@ -1,6 +1,7 @@
 """Plain text and RTF."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from striprtf.striprtf import rtf_to_text
@@ -15,6 +16,9 @@ from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocumen
 def parse_text(raw: RawDocument) -> ParsedDocument:
     """Return a text file in any encoding, with the structure that its layout shows."""
     blocks = plain_blocks(tidy(decode(raw.content, charset_of(raw.media_type))))
+    if [block.kind for block in blocks].count(BlockKind.HEADING) == 1 and blocks[0].level:
+        # The name of the whole text is no section.
+        blocks[0] = replace(blocks[0], kind=BlockKind.PARAGRAPH, level=0)
     # A first line in capitals is no better name than the file's.
     return finished(raw, source_type="text", blocks=blocks, explicit_title=title_from_name(raw.name))
 

@@ -60,6 +60,11 @@ THE RULES
     ]
 
 
+def test_a_name_above_a_text_without_sections_is_no_heading(raw, shape):
+    text = "MONTH-END CLOSE\n\nInvoices leave at two."
+    assert {kind for kind, _ in shape(parse_text(raw(text, name="a.txt")))} == {"paragraph"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
