@@ -120,7 +120,7 @@ def test_a_candidate_knows_the_headings_above_it():
 
 def test_a_candidate_knows_the_question_or_numbered_title_above_it():
     text = "Q: Is the cache saved?\n\nA: Never. It would be old.\n\n4. Prices\n\nThey stay.\n\nWays in\n\nBy bus."
-    found = {it.text: it.place for it in candidates([made(1, text)], ())}
+    found = {it.text: it.place for it in candidates([made(1, text)], "", "english")}
     assert "Is the cache saved?" in found["A: Never."]
     assert "Is the cache saved?" in found["It would be old."]
     assert found["They stay."].endswith("4. Prices")
