@@ -42,11 +42,9 @@ class Candidate:
 
         With them comes the last numbered title or question above it, which no heading names.
         """
-        chunk, unit = self.passage.hit.chunk, self.units[self.run.start]
-        above = (at for at in reversed(range(self.run.start)) if _names_text_below(self.units, at))
-        name = next((self.units[at] for at in above), None)
-        named = name.text if name and name.heading == unit.heading else ""
-        return " > ".join(filter(None, (_place_of(chunk.title, chunk.heading_path, unit), named)))
+        chunk, start = self.passage.hit.chunk, self.run.start
+        above = _place_of(chunk.title, chunk.heading_path, self.units[start])
+        return " > ".join(filter(None, (above, _names_above(chunk.text)[start])))
 
     @property
     def before(self) -> str:
@@ -97,6 +95,16 @@ def _is_title(units: Sequence[Unit], run: range) -> bool:
         return unit.kind is UnitKind.STEP and not following[0].is_item and not (before and before.is_item)
     is_title = unit.kind is UnitKind.STEP or (unit.kind is UnitKind.SENTENCE and unit.text.isupper())
     return is_title and following[0].kind is UnitKind.SENTENCE
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _names_above(text: str) -> tuple[str, ...]:
+    """Return for each unit of a text the last numbered title or question above it, below the same heading."""
+    units, found, name = split_units(text), list[str](), None
+    for at, unit in enumerate(units):
+        found.append(name.text if name and name.heading == unit.heading else "")
+        name = unit if _names_text_below(units, at) else name
+    return tuple(found)
 
 
 def _names_text_below(units: Sequence[Unit], at: int) -> bool:
