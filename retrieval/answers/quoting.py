@@ -118,7 +118,7 @@ def _whole(units: Sequence[Unit], run: range) -> range:
 
 
 def _goes_on(unit: Unit, following: Unit) -> bool:
-    """Return whether a unit ends with an abbreviation, or with a day before its month."""
+    """Return whether a unit ends with an abbreviation, or between a day and its month: "31. März", "Dec. 11"."""
     if following.kind is not UnitKind.SENTENCE or unit.kind not in _INLINE or unit.block != following.block:
         return False
     if not unit.text.endswith("."):
@@ -126,7 +126,7 @@ def _goes_on(unit: Unit, following: Unit) -> bool:
     last = re.split(r"[ (.]", unit.text[:-1].lower())[-1]
     if last.isdecimal():
         return following.text.lower().partition(" ")[0].rstrip(",.") in months()
-    return last in cues()["abbreviations"]["words"]
+    return last in cues()["abbreviations"]["words"] or (last in months() and following.text[:1].isdecimal())
 
 
 def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:

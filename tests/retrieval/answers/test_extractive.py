@@ -385,3 +385,11 @@ ABBREVIATED = (
 def test_a_sentence_with_abbreviations_is_quoted_whole(passage, lexeme, quoted):
     terms = QueryTerms((Term(lexeme, 1, 5.0),), language="german")
     assert f"> {quoted}" in answer_to("Und was?", (passage(1, ABBREVIATED),), terms).text
+
+
+def test_a_sentence_with_a_day_behind_its_short_month_is_quoted_whole(passage):
+    text = (
+        "Our second title comes later. The first reading is on Wednesday, Dec. 11 in Redmond. Check here for details."
+    )
+    answer = answer_to("When is the reading?", (passage(1, text),), QueryTerms((Term("read", 1, 5.0),)))
+    assert "> The first reading is on Wednesday, Dec. 11 in Redmond." in answer.text
