@@ -1,4 +1,4 @@
-// What is shown once: a button that copies it, and the whole of it chosen on focus.
+// Keys and users. What is shown once has a button that copies it, and is selected whole on focus.
 
 for (const field of document.querySelectorAll("[data-secret]")) {
   field.addEventListener("focus", () => field.select());
@@ -14,3 +14,12 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     button.parentElement.querySelector("[data-copied]").textContent = "Copied";
   });
 }
+
+// A user who is ticked while the list loads would not be ticked in the new one, so the list is loaded again.
+document.addEventListener("change", (event) => {
+  const list = event.target.closest(".checks-list");
+  const field = list && document.querySelector(`.htmx-request[hx-target="#${list.id}"]`);
+  if (field) {
+    window.htmx.trigger(field, "again");
+  }
+});

@@ -96,6 +96,29 @@ def test_a_key_is_shown_once_works_and_is_revoked(start, world, live_server):
     assert browser.context.request.post("/api/v1/search", **ask).status == 401
 
 
+def test_a_user_who_is_ticked_while_the_list_loads_stays_ticked(start, world):
+    User.objects.bulk_create(User(username=f"user{number:03}") for number in range(MAX_LISTED))
+    alice, held = start(user="alice"), []
+    page = alice.page
+
+    def hold_first(route):
+        if held:
+            route.continue_()
+        held.append(route)
+
+    page.route(re.compile("named=char"), hold_first)
+    page.goto("/access/give/")
+    page.get_by_label("Find a user").fill("char")
+    page.wait_for_timeout(500)
+    assert len(held) == 1
+    page.get_by_label("user001").check()
+    expect(page.get_by_label("charlie")).to_be_visible()
+    expect(page.get_by_label("user002")).to_have_count(0)
+    expect(page.get_by_label("user001")).to_be_checked()
+    # htmx reports the request that it gave up.
+    assert all("htmx:" in line for line in alice.watch.complaints())
+
+
 def test_among_many_users_one_is_found_by_name(start, world):
     User.objects.bulk_create(User(username=f"user{number:03}") for number in range(MAX_LISTED))
     alice = start(user="alice")
