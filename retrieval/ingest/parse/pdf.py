@@ -1,4 +1,4 @@
-"""PDF: the text layer as paragraphs with page numbers, without running headers; broken words are repaired."""
+"""PDF: the text layer as headings, tables and paragraphs, without running headers; broken words are repaired."""
 
 import math
 import re
@@ -264,7 +264,10 @@ def _repaired(start: str, end: str, words: set[str]) -> str:
 
 
 def parse_pdf(raw: RawDocument) -> ParsedDocument:
-    """Return the paragraphs. Raises IngestError: `encrypted`, `no_text` (a scan), `too_large` (pages), `corrupt`."""
+    """Return headings, tables and paragraphs.
+
+    Raises IngestError: `encrypted`, `no_text` (a scan), `too_large` (pages), `corrupt`.
+    """
     with _PDFIUM_LOCK:
         pages, properties = _read(raw.content)
     if not any(pages):
