@@ -223,11 +223,10 @@ class Legs:
             found |= other.result()
         found |= {leg.name: state.prefetched(leg.name, partial(run_alone, leg, state)) for leg in ahead}
         afters = [found[stage.name] for stage in (*self.legs, *self.parallel)]
-        names = {leg.name for leg in ahead}
         return replace(
             state,
             # The legs run again for other texts.
-            prefetch={name: it for name, it in state.prefetch.items() if name not in names},
+            prefetch={name: it for name, it in state.prefetch.items() if name not in found},
             parts=dict(chain(state.parts.items(), *(found[stage.name].parts.items() for stage in self.parallel))),
             rankings=dict(chain(state.rankings.items(), *(after.rankings.items() for after in afters))),
             events=(*state.events, *chain.from_iterable(after.events for after in afters)),

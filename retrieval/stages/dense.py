@@ -1,4 +1,4 @@
-"""Settings of the vector leg."""
+"""The vector leg."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +11,7 @@ from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError, VectorFilesUnavailableError
 from retrieval.index import store
 from retrieval.index.vectors.reader import Reader
-from retrieval.index.vectors.search import Opened, dense_files, opened
+from retrieval.index.vectors.search import OpenFiles, dense_files, opened
 
 DENSE_TIMEOUT: Final = "dense_timeout"  #: The code of the note when the leg times out.
 FILES: Final = "dense_files"  #: The code of the note when the vector files were searched, and what is prefetched.
@@ -127,7 +127,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
         size = files.view.count(state.scope.connection_ids)
         return ranking, Note(FILES, f"Compared all {size:,} chunks in scope in the vector files.")
 
-    def open_files(self, state: SearchState) -> Opened | None:
+    def open_files(self, state: SearchState) -> OpenFiles | None:
         """Return the vector files for this scope; None where another way is faster, or they cannot be used."""
         if self.files is None or state.filter or state.terms.corpus_size < _FEW_CHUNKS:
             return None

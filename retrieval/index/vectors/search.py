@@ -21,14 +21,14 @@ _MIN_CANDIDATES: Final = 200  #: Candidates whose whole vectors are compared, at
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenFiles:
     """The vector files, and the documents in scope that changed since they were written."""
 
     view: View
     changed: list[str]
 
 
-def opened(view: View, *, scope: AccessScope, index: VectorIndex, timeout_seconds: float) -> Opened:
+def opened(view: View, *, scope: AccessScope, index: VectorIndex, timeout_seconds: float) -> OpenFiles:
     """Return the files with what they lack in a scope.
 
     Raises VectorFilesUnavailableError for files of another index or database, or too far behind, and
@@ -39,11 +39,11 @@ def opened(view: View, *, scope: AccessScope, index: VectorIndex, timeout_second
     changed = outbox.changed_in_scope(view.position, scope=scope, timeout_seconds=timeout_seconds)
     if changed is None:
         raise VectorFilesUnavailableError
-    return Opened(view, changed)
+    return OpenFiles(view, changed)
 
 
 def dense_files(
-    vector: Vector, *, files: Opened, scope: AccessScope, index: VectorIndex, depth: int, timeout_seconds: float
+    vector: Vector, *, files: OpenFiles, scope: AccessScope, index: VectorIndex, depth: int, timeout_seconds: float
 ) -> Ranking:
     """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them in the vector files.
 
