@@ -10,7 +10,7 @@ from typing import Final
 from retrieval.answers.literals import Literal, literals_of
 from retrieval.llm.types import Citation
 from retrieval.text.markers import Scanner
-from retrieval.text.units import continues
+from retrieval.text.sentences import LOOK_AROUND, continues
 
 _LINE_START: Final = re.compile(r"[ >\t]*(?P<item>(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?P<heading>#{1,6}[ \t])?")  # noqa: RUF001 -- a bullet
 _TABLE_RULE: Final = re.compile(r"[|:\- \t]+")
@@ -21,7 +21,6 @@ _END: Final = re.compile(
 _BLANKS: Final = re.compile(r"\s*")
 _NOT_LINE_END: Final = re.compile(r"[^\n]")
 #: Text to read before a full stop: an abbreviation, possibly with a citation marker.
-_LOOK_BACK_CHARACTERS: Final = 64
 _MARKER: Final = re.compile(r"(?<![ \t])[ \t]*+\[[0-9]{1,3}\]")
 _EMPHASIS: Final = re.compile(r"[*`]+|(?<!\w)_+|(?<!_)_++(?!\w)")
 #: Beginnings of comments and fences; small models write several fences in a row.
@@ -114,10 +113,10 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     begin = start
     for found in _END.finditer(text, start, end):
         stop = found.end("stop") if found["stop"] else found.end()
-        before = _MARKER.sub("", text[max(begin, stop - _LOOK_BACK_CHARACTERS) : stop])
+        before = _MARKER.sub("", text[max(begin, stop - LOOK_AROUND) : stop])
         blanks = _BLANKS.match(text, found.end(), end)
         following = blanks.end() if blanks else found.end()
-        if continues(before, text[following : min(following + 1, end)]):
+        if continues(before, text[following : min(following + LOOK_AROUND, end)]):
             continue
         yield begin, found.end()
         begin = found.end()

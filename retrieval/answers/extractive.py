@@ -20,7 +20,7 @@ from retrieval.llm.types import Answer, Piece, Task
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
-from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts, is_superseded
+from retrieval.ranking.quotes.conflicts import Claim, Conflict, asks_past, find_conflicts, is_superseded
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.ranker import Asking, Scored, shipped
 from retrieval.text.small_talk import is_thanks
@@ -35,6 +35,7 @@ OFFER: Final = "I answer questions about your documents and show the sources. Wh
 WELCOME: Final = "You're welcome. What else would you like to know?"
 _FURTHER: Final = "Also found:"
 _NEAR: Final = 2.0  #: Quotes whose log-odds are so much below the best one's come after these words.
+_OUTDATED: Final = 3.0  #: Log-odds by which superseded documents must answer better than current ones.
 _IMPROBABLE: Final = 0.5  #: Confidence below which further quotes hardly ever answer.
 _MAX_IMPROBABLE: Final = 2  #: Quotes that are shown then.
 MAX_CHARACTERS: Final = 700
@@ -43,13 +44,16 @@ _MAX_NEAR_MISSES: Final = 3
 _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
-def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max_characters: int) -> tuple[str, ...]:
+def chosen_texts(
+    ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, asks_past: bool = False, max_characters: int
+) -> tuple[str, ...]:
     """Return the quotes that fit into some characters, best first, with what is said otherwise behind the first one.
 
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
     else is quoted from an older version that calls itself superseded or a draft. Without a conflict superseded
-    documents are only quoted if one is the best, behind their status. Quotes far behind the best, and those behind what
+    documents are only quoted if they answer far better than current ones, or best where the question `asks_past`,
+    behind their status. Quotes far behind the best, and those behind what
     is said otherwise, come after a remark.
     """
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
@@ -63,8 +67,9 @@ def chosen_texts(ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, max
         if it.candidate.passage.hit.chunk_id.document_id.int not in outdated
         and not any(holds(it.candidate, claim) for claim in lesser)
     ]
-    if rest and not is_superseded(rest[0].candidate.passage):
-        rest = [it for it in rest if not is_superseded(it.candidate.passage)]
+    current = [it for it in rest if not is_superseded(it.candidate.passage)]
+    if current and current[0].score >= rest[0].score - (0 if asks_past else _OUTDATED):
+        rest = current
     quotes = choose(rest, max_characters=max_characters)
     conflict = _shown(conflicts, quotes)
     if conflict is None:
@@ -166,7 +171,8 @@ def extract_answer(task: Task) -> Answer:
         conflicts = find_conflicts(task.question, passages, asking, task.trust)
         if task.is_follow_up:  # What the answer before it showed is not shown again.
             conflicts = tuple(it for it in conflicts if any(holds(one.candidate, it.first) for one in ranked))
-        quotes = chosen_texts(ranked, conflicts, max_characters=MAX_CHARACTERS - len(first) - len(_GAP))
+        left = MAX_CHARACTERS - len(first) - len(_GAP)
+        quotes = chosen_texts(ranked, conflicts, asks_past=asks_past(task.question), max_characters=left)
         if task.answerability and task.answerability.confidence < _IMPROBABLE:
             quotes = quotes[:_MAX_IMPROBABLE]
     text = _GAP.join((first, *quotes)) if quotes else _refusal(task, passages)

@@ -8,10 +8,8 @@ from itertools import groupby
 from typing import Final
 
 from retrieval.llm.citations import escape_markers
-from retrieval.ranking.quotes.asked import cues
 from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.ranking.quotes.ranker import Scored
-from retrieval.ranking.quotes.statements import months
 from retrieval.text.units import Unit, UnitKind
 
 _MAX_QUOTED: Final = 8
@@ -94,9 +92,8 @@ def quotes_of(chosen: Sequence[Candidate], ranked: Sequence[Scored]) -> tuple[Qu
 
 def _joined(units: Sequence[Unit], chosen: Collection[Candidate]) -> Iterator[range]:
     """Yield the runs of one passage's units that candidates quote; those that touch inside a block or a run are one."""
-    whole = [_whole(units, candidate.run) for candidate in chosen]
-    together = {index for run in whole for index in run[1:]}
-    wanted = sorted({index for run in whole for index in run})
+    together = {index for candidate in chosen for index in candidate.run[1:]}
+    wanted = sorted({index for candidate in chosen for index in candidate.run})
     start = 0
     for at, index in enumerate(wanted):
         before = wanted[at - 1] if at else index - 1
@@ -105,28 +102,6 @@ def _joined(units: Sequence[Unit], chosen: Collection[Candidate]) -> Iterator[ra
             yield range(wanted[start], before + 1)
             start = at
     yield range(wanted[start], wanted[-1] + 1)
-
-
-def _whole(units: Sequence[Unit], run: range) -> range:
-    """Return a run with the rest of sentences that were split at an abbreviation or in a date: "gem. § 3 Abs. 2"."""
-    start, stop = run.start, run.stop
-    while start and _goes_on(units[start - 1], units[start]):
-        start -= 1
-    while stop < len(units) and _goes_on(units[stop - 1], units[stop]):
-        stop += 1
-    return range(start, stop)
-
-
-def _goes_on(unit: Unit, following: Unit) -> bool:
-    """Return whether a unit ends with an abbreviation, or between a day and its month: "31. März", "Dec. 11"."""
-    if following.kind is not UnitKind.SENTENCE or unit.kind not in _INLINE or unit.block != following.block:
-        return False
-    if not unit.text.endswith("."):
-        return False
-    last = re.split(r"[ (.]", unit.text[:-1].lower())[-1]
-    if last.isdecimal():
-        return following.text.lower().partition(" ")[0].rstrip(",.") in months()
-    return last in cues()["abbreviations"]["words"] or (last in months() and following.text[:1].isdecimal())
 
 
 def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:

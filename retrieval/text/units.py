@@ -8,29 +8,31 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from retrieval.text.sentences import ends_as_sentence, split_sentences
+
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
 _BULLET: Final = re.compile(r"\s*[-*•–]\s+\S")  # noqa: RUF001 -- an en dash is a bullet too
 _NUMBERED: Final = re.compile(r"\s*(?:\d{1,3}|[a-z])[.)]\s+\S")
 CELL_BAR: Final = " | "
-_FULL_STOPS: Final = (".", "!", "?", "…", ":", "。", "！", "？", "।")  # noqa: RUF001 -- other scripts' full stops
-_CLOSING: Final = "\"'”’»)]"  # noqa: RUF001 -- typographic quotation marks
-_SENTENCE_END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s+|[。！？।]+\s*)")  # noqa: RUF001 -- other scripts' full stops
-_ABBREVIATION: Final = re.compile(
-    r"(?:^|[\s(])(?:[A-Z]|(?i:e\.g|i\.e|etc|cf|vs|approx|ca|nos?|figs?|eq|sec|pp?|vol|mr|mrs|ms|dr|prof|st|inc|ltd|co))\.$"
-)
 _CACHED_TEXTS: Final = 1_000  #: Several searches and several parts of a search split the same passages.
+_MAIL_FIELD: Final = re.compile(
+    r"(?:From|To|Cc|Date|Sent|Subject|Von|An|Datum|Gesendet|Betreff|De|À|Envoyé|Objet|Para|Fecha|Enviado|Asunto): \S"
+)
+_SUBJECT: Final = re.compile(r"(?:Subject|Betreff|Objet|Asunto): \S")
+_ASIDE: Final = re.compile(r"(?<=\s)\(([^()]*)\)")
 _SHORT_LINE: Final = 40
 _MAX_HEADING_LENGTH: Final = 120
+_MAX_TITLE_LENGTH: Final = 80
 _MAX_ITEM_LENGTH: Final = 400  #: A longer list item or table row is split into its sentences.
 _MAX_CODE_LENGTH: Final = 400  #: A longer block of code is split before its comments.
 _MAX_FIGURES_LENGTH: Final = 200
 _MIN_FIGURES: Final = 2
-_LOOK_BACK_CHARACTERS: Final = 16  #: Maximum length of an abbreviation with the character before it.
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
 _COMMENTS: Final = ("#", "//", "--", "/*", "<!--")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08
 _FIGURE_SIGNS: Final = "()$€£¥%+-−–—*,."  # noqa: RUF001 -- the minus sign and dashes of printed tables
+_OF_PHONE: Final = re.compile(r"[(+]*0\d")  #: What a part of a phone number begins with, and a figure does not.
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _FACT: Final = re.compile(r"[^\d:]{2,60}: .*\d")  #: A line such as "Release date: 2025-11-13", which is no heading.
 
@@ -56,6 +58,7 @@ class Unit:
     header: str = ""  #: The header of a table row, or the line with the years above figures; empty otherwise.
     label: str = ""  #: What names it: the line without cells above the rows of a table, the first cell of a long row.
     heading: str = ""  #: The heading above it in the chunk's text; empty before the first one.
+    title: str = ""  #: The last numbered title, question or line in capitals above it, below the same heading.
     indent: int = 0  #: Number of blanks before a list item: a nested item has more than the one it belongs to.
 
     @property
@@ -71,7 +74,7 @@ class Unit:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def split_units(text: str) -> tuple[Unit, ...]:
-    """Return the units of a chunk's text in reading order; a heading is no unit but belongs to the units below it."""
+    """Return the units of a chunk's text in reading order; a heading or title is no unit, but names those below it."""
     blocks = [block.strip("\n") for block in _BLANK_LINE.split(text) if block.strip()]
     units: list[Unit] = []
     heading = header = ""
@@ -85,12 +88,7 @@ def split_units(text: str) -> tuple[Unit, ...]:
             found = _units_of_block(block, number, header)
             units += (replace(unit, heading=heading) for unit in found) if heading else found
             header = ""
-    return tuple(units)
-
-
-def ends_as_sentence(text: str) -> bool:
-    """Return whether a text ends with a full stop, a colon or the like, before closing quotation marks and brackets."""
-    return text.rstrip(_CLOSING).endswith(_FULL_STOPS)
+    return tuple(_below_titles(units))
 
 
 def is_row(line: str) -> bool:
@@ -102,6 +100,36 @@ def is_header(line: str) -> bool:
     """Return whether a row can be a header: one line without a number, other than a year, as a cell."""
     _, *others = line.split(CELL_BAR)
     return "\n" not in line and not any(_is_figure(cell) and not _YEAR.fullmatch(cell) for cell in others)
+
+
+def _below_titles(units: Sequence[Unit]) -> Iterator[Unit]:
+    """Yield the units that are no titles, each with the last title or question above it, below the same heading."""
+    name: Unit | None = None
+    for at, unit in enumerate(units):
+        is_title = _is_title(units, at)
+        if not is_title:
+            yield replace(unit, title=name.text) if name and name.heading == unit.heading else unit
+        is_question = unit.kind is UnitKind.SENTENCE and unit.text.endswith("?")
+        if is_title or (is_question and _opens_block(units, at)):
+            name = unit
+
+
+def _opens_block(units: Sequence[Unit], at: int) -> bool:
+    return not at or units[at - 1].block != units[at].block
+
+
+def _is_title(units: Sequence[Unit], at: int) -> bool:
+    """Return whether a unit is one line that names what is below it: a mail's subject, "6. Fees", one in capitals."""
+    unit, *following = units[at : at + 2]
+    if following and _SUBJECT.match(unit.text):
+        return True
+    if not following or len(unit.text) > _MAX_TITLE_LENGTH or ends_as_sentence(unit.text):
+        return False
+    if following[0].block != unit.block:
+        before = units[at - 1] if at else None
+        return unit.kind is UnitKind.STEP and not following[0].is_item and not (before and before.is_item)
+    is_title = unit.kind is UnitKind.STEP or (unit.kind is UnitKind.SENTENCE and unit.text.isupper())
+    return is_title and following[0].kind is UnitKind.SENTENCE
 
 
 def _could_be_heading(block: str) -> bool:
@@ -120,13 +148,32 @@ def _units_of_block(block: str, number: int, header: str) -> Iterator[Unit]:
     label, start = "", 0
     while start < len(lines):
         is_table = is_row(lines[start])
-        end = next((at for at in range(start, len(lines)) if is_row(lines[at]) != is_table), len(lines))
+        end = _end_of_part(lines, start)
         if is_table:
             yield from _rows(lines[start:end], number, label, header)
         else:
             yield from _text(lines[start:end], number)
             label = " ".join(lines[end - 1].split())
         start = end
+
+
+def _end_of_part(lines: Sequence[str], start: int) -> int:
+    """Return the end of the table, or of the other lines, that begin with a line.
+
+    What looks like a command is a row if it has as many cells as the row before it.
+    """
+    end = start + 1
+    if is_row(lines[start]):
+        while end < len(lines) and (is_row(lines[end]) or _same_cells(lines[end - 1], lines[end])):
+            end += 1
+    else:
+        while end < len(lines) and not is_row(lines[end]):
+            end += 1
+    return end
+
+
+def _same_cells(row: str, line: str) -> bool:
+    return row.count(CELL_BAR) == line.count(CELL_BAR)
 
 
 def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterator[Unit]:
@@ -176,7 +223,10 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[UnitKind, str, int]]:
 
 
 def _ends_line(line: str, following: str) -> bool:
-    """Return whether a line break is intended: a short line, as in an address, before an upper-case letter."""
+    """Return whether a line break is intended: around a mail's head, or after a short line, as in an address."""
+    fields = bool(_MAIL_FIELD.match(line)), bool(_MAIL_FIELD.match(following))
+    if any(fields):
+        return not all(fields) or _SUBJECT.match(line) is not None or _SUBJECT.match(following) is not None
     return len(line) < _SHORT_LINE and not line.endswith((",", ";", "-")) and following[:1].isupper()
 
 
@@ -192,29 +242,12 @@ def _is_figures(line: str) -> bool:
         return False
     words = line.split()
     last = next((at for at in range(len(words), 0, -1) if not _is_figure(words[at - 1])), 0)
-    return last > 0 and sum(any(map(str.isdigit, word)) for word in words[last:]) >= _MIN_FIGURES
+    figures = [word for word in words[last:] if any(map(str.isdigit, word))]
+    return last > 0 and len(figures) >= _MIN_FIGURES and not any(map(_OF_PHONE.match, figures))
 
 
 def _is_figure(word: str) -> bool:
     return all(sign.isdigit() or sign in _FIGURE_SIGNS for sign in word)
-
-
-def split_sentences(text: str) -> list[str]:
-    """Return the sentences of one line of text, in order; only the blanks between them are removed."""
-    sentences: list[str] = []
-    start = 0
-    for end in _SENTENCE_END.finditer(text):
-        stop = end.start() + len(end[0].rstrip())
-        if not continues(text[max(start, stop - _LOOK_BACK_CHARACTERS) : stop], text[end.end() : end.end() + 1]):
-            sentences.append(text[start : end.end()].strip())
-            start = end.end()
-    sentences.append(text[start:].strip())
-    return [sentence for sentence in sentences if sentence]
-
-
-def continues(before: str, after: str) -> bool:
-    """Return whether a sentence continues after a full stop, by the last characters before and the first after it."""
-    return bool(_ABBREVIATION.search(before)) or after[:1].islower()
 
 
 def _is_code(lines: Sequence[str]) -> bool:
@@ -222,14 +255,19 @@ def _is_code(lines: Sequence[str]) -> bool:
     prose_ends = (".", "!", "?") if len(lines) > 1 else (".", "!", "?", ":")
     if any(line.rstrip().endswith(prose_ends) or _item_kind(line) or is_row(line) for line in lines):
         return False
-    joined = "".join("".join(line.split()) for line in lines)
+    joined = "".join("".join(_ASIDE.sub(r"\1", line).split()) for line in lines)
     share = sum(char in _SIGNS for char in joined) / len(joined)
     return share >= _CODE_SIGN_SHARE or any(map(_is_command, lines))
 
 
 def _is_command(line: str) -> bool:
-    """Return whether a line is a command: it begins with a prompt, or its first part, before a bar, has flags."""
-    return line.startswith("$ ") or _FLAG.search(line.split(CELL_BAR, maxsplit=1)[0]) is not None
+    """Return whether a line is a command: it begins with a prompt, or its first part, before a bar, has flags.
+
+    "-n, --name | The name" is a row of a table of flags.
+    """
+    first, *others = line.split(CELL_BAR, maxsplit=1)
+    is_of_flags = bool(others) and first.lstrip().startswith("-")
+    return line.startswith("$ ") or (not is_of_flags and _FLAG.search(first) is not None)
 
 
 def _code_parts(block: str) -> Iterator[str]:

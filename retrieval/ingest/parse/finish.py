@@ -26,6 +26,15 @@ _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _STATUS: Final = re.compile(
     r"^[-*\u2022 ]{0,9}(?:document )?(?:stat(?:us|ut|o)|estado) ?[:|] ?([^|\n]{2,80})$", re.IGNORECASE | re.MULTILINE
 )
+#: A warning such as "SUPERSEDED by POL-15", in capitals, or "This page is no longer valid".
+_WARNING: Final = re.compile(
+    r"^\W{0,9}((?:SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|OUTDATED|DRAFT|VERALTET|ÜBERHOLT|UNGÜLTIG|ENTWURF|OBSOLÈTE"
+    r"|OBSOLETO)\b[^.|\n]{0,80})"
+    r"|\bThis (?:\w{1,20} ){1,3}(?:is|was|has been) (?:now )?((?:superseded|deprecated|obsolete|withdrawn"
+    r"|retired|archived|replaced by|no longer (?:valid|current|in force))\b[^.|\n]{0,80})",
+    re.MULTILINE,
+)
+_TITLE_WARNING: Final = re.compile(r"\b(?:SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|DRAFT)\b")
 _MAX_HEAD: Final = 5  #: Blocks at the start of a document among which its status is.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
 
@@ -73,7 +82,7 @@ def finished(
     if not found:
         raise IngestError("empty", "There is no text in the file.")
     title = _title(raw.name, found, explicit_title, property_title)
-    known = {"status": _stated_status(found), **(metadata or {})}
+    known = {"status": _stated_status(title, found), **(metadata or {})}
     facts = ((key, one_line(tidy(value))[:_MAX_FACT_CHARACTERS]) for key, value in known.items())
     return ParsedDocument(
         title=title,
@@ -115,9 +124,13 @@ def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties:
     return title[:_MAX_TITLE_CHARACTERS]
 
 
-def _stated_status(blocks: Sequence[Block]) -> str:
-    stated = _STATUS.search("\n".join(block.text for block in blocks[:_MAX_HEAD]))
-    return stated[1] if stated else ""
+def _stated_status(title: str, blocks: Sequence[Block]) -> str:
+    head = "\n".join(block.text for block in blocks[:_MAX_HEAD])
+    stated = _STATUS.search(head) or _WARNING.search(head)
+    if stated:
+        return next(filter(None, stated.groups()))
+    warning = None if title.isupper() else _TITLE_WARNING.search(title)
+    return warning[0] if warning else ""
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:

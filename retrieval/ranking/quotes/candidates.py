@@ -8,11 +8,10 @@ from typing import Final
 
 from retrieval.engine.types import Passage
 from retrieval.ranking.quotes.quantities import Quantity, picked, quantities
-from retrieval.text.units import Unit, UnitKind, ends_as_sentence, split_units
+from retrieval.text.units import Unit, UnitKind, split_units
 
 MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
 _MAX_LEAD_IN: Final = 300
-_MAX_TITLE: Final = 80
 #: Lists up to this length are quoted whole or not at all, and tables whole or by rows with a header.
 _WHOLE: Final = {UnitKind.BULLET: 300, UnitKind.STEP: 600, UnitKind.ROW: 300}
 _CACHED_TEXTS: Final = 1_000
@@ -38,13 +37,9 @@ class Candidate:
 
     @property
     def place(self) -> str:
-        """What it is below: title, heading path, the heading in the chunk's text, the line above a table.
-
-        With them comes the last numbered title or question above it, which no heading names.
-        """
-        chunk, start = self.passage.hit.chunk, self.run.start
-        above = _place_of(chunk.title, chunk.heading_path, self.units[start])
-        return " > ".join(filter(None, (above, _names_above(chunk.text)[start])))
+        """What it is below: title, heading path, heading and title in the chunk's text, the line above a table."""
+        chunk = self.passage.hit.chunk
+        return _place_of(chunk.title, chunk.heading_path, self.quoted[0])
 
     @property
     def before(self) -> str:
@@ -68,7 +63,7 @@ def candidates(passages: Sequence[Passage], question: str, language: str) -> tup
     """Return what can be quoted of the passages, passage by passage, for a question in a language.
 
     Of a table with a row that the numbers of the question pick, only this row; no header of figures without them; no
-    title without the text that it names; no question, and no sentence without a letter, such as the number of a page.
+    question, and no sentence without a letter, such as the number of a page.
     """
     found: list[Candidate] = []
     asked = quantities(question, language)
@@ -78,41 +73,9 @@ def candidates(passages: Sequence[Passage], question: str, language: str) -> tup
         decided = frozenset(row for table in picked_rows.values() for row in table)
         headers = {unit.header for unit in units if unit.kind is UnitKind.FIGURES}
         every = (run for run in runs(passage.hit.chunk.text) if units[run.start].text not in headers)
-        kept = (
-            run for run in every if decided.isdisjoint(run) and not (_is_title(units, run) or _says_nothing(units, run))
-        )
+        kept = (run for run in every if decided.isdisjoint(run) and not _says_nothing(units, run))
         found += (Candidate(passage, units, run) for run in (*kept, *(range(row, row + 1) for row in picked_rows)))
     return tuple(found)
-
-
-def _is_title(units: Sequence[Unit], run: range) -> bool:
-    """Return whether a run is one line that names what is below it: "6. Photographs", or a line in capitals."""
-    unit, *following = units[run.start : run.stop + 1]
-    if len(run) > 1 or not following or len(unit.text) > _MAX_TITLE or ends_as_sentence(unit.text):
-        return False
-    if following[0].block != unit.block:
-        before = units[run.start - 1] if run.start else None
-        return unit.kind is UnitKind.STEP and not following[0].is_item and not (before and before.is_item)
-    is_title = unit.kind is UnitKind.STEP or (unit.kind is UnitKind.SENTENCE and unit.text.isupper())
-    return is_title and following[0].kind is UnitKind.SENTENCE
-
-
-@lru_cache(maxsize=_CACHED_TEXTS)
-def _names_above(text: str) -> tuple[str, ...]:
-    """Return for each unit of a text the last numbered title or question above it, below the same heading."""
-    units, found, name = split_units(text), list[str](), None
-    for at, unit in enumerate(units):
-        found.append(name.text if name and name.heading == unit.heading else "")
-        name = unit if _names_text_below(units, at) else name
-    return tuple(found)
-
-
-def _names_text_below(units: Sequence[Unit], at: int) -> bool:
-    """Return whether a unit is a numbered title, or a question at the start of a block."""
-    unit = units[at]
-    if unit.kind is UnitKind.SENTENCE:
-        return unit.text.endswith("?") and (not at or units[at - 1].block != unit.block)
-    return unit.kind is UnitKind.STEP and _is_title(units, range(at, at + 1))
 
 
 def _says_nothing(units: Sequence[Unit], run: range) -> bool:
@@ -135,7 +98,7 @@ def embedded_texts(title: str, heading_path: Sequence[str], text: str) -> list[s
 
 
 def _place_of(title: str, heading_path: Sequence[str], unit: Unit) -> str:
-    return " > ".join(filter(None, (title, *heading_path, unit.heading, unit.label)))
+    return " > ".join(filter(None, (title, *heading_path, unit.heading, unit.title, unit.label)))
 
 
 def _text_of(units: Sequence[Unit]) -> str:
@@ -169,7 +132,7 @@ def _runs_of_group(units: Sequence[Unit], first: int, stop: int) -> Iterator[ran
     length = _length(units[first:stop])
     if stop - first == 1 or length <= MAX_CHARACTERS:
         yield range(start, stop)
-    elif start < first:
+    elif start < first or units[first].kind is UnitKind.STEP:
         yield range(start, _fitting(units, start, stop))
     if stop - first > 1 and length > _WHOLE[units[first].kind]:
         for index in range(first, stop):
@@ -200,7 +163,8 @@ def _with_lead_in(units: Sequence[Unit], first: int) -> int:
     before = units[first - 1] if first else None
     if before is None or before.kind is UnitKind.ROW or len(before.text) > _MAX_LEAD_IN:
         return first
-    return first - 1 if before.text.endswith(":") or units[first].kind is UnitKind.CODE else first
+    announces = before.text.endswith(":") and before.kind is not UnitKind.CODE
+    return first - 1 if announces or units[first].kind is UnitKind.CODE else first
 
 
 def _fitting(units: Sequence[Unit], start: int, stop: int) -> int:

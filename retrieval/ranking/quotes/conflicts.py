@@ -123,6 +123,12 @@ class Conflict:
         return (*self.equal, *self.old, *self.beside)
 
 
+def asks_past(question: str) -> bool:
+    """Return whether a question is about what counted in a year that it names, or in the past."""
+    lowered = question.lower()
+    return any(pattern.search(lowered) for pattern in (_YEAR, _past(), _superseded()))
+
+
 def is_superseded(passage: Passage) -> bool:
     """Return whether the status of a document says that it no longer counts; a title may only be about such things."""
     return bool(_superseded().search(passage.hit.chunk.status.lower()))
@@ -374,6 +380,11 @@ def _differ(one: Claim, other: Claim, asking: Asking) -> bool:
 @cache
 def _old() -> re.Pattern[str]:
     return any_of(chain.from_iterable(cues()["versions"].values()))
+
+
+@cache
+def _past() -> re.Pattern[str]:
+    return any_of(cues()["versions"]["past"])
 
 
 @cache

@@ -4,30 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.units import UnitKind, split_sentences, split_units
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("One here. Two there! Three?", ["One here.", "Two there!", "Three?"]),
-        ("Ask Dr. Wells, e.g. on Monday. Then wait.", ["Ask Dr. Wells, e.g. on Monday.", "Then wait."]),
-        ("You earn 2.25 days a month. See No. 4.", ["You earn 2.25 days a month.", "See No. 4."]),
-        ("J. Doe signed it. Done.", ["J. Doe signed it.", "Done."]),
-        ('He said "stop." Then he left.', ['He said "stop."', "Then he left."]),
-        ("It ends... and goes on.", ["It ends... and goes on."]),
-        ("一句话。又一句。", ["一句话。", "又一句。"]),
-        ("no full stop", ["no full stop"]),
-        ("", []),
-    ],
-)
-def test_sentences_end_at_full_stops_that_are_no_abbreviations(text, sentences):
-    assert split_sentences(text) == sentences
-
-
-@given(st.text(alphabet='aB1 .!?")e。\n', max_size=80))
-def test_splitting_loses_nothing_but_white_space(text):
-    assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+from retrieval.text.units import UnitKind, split_units
 
 
 @given(st.text(max_size=200))
@@ -41,10 +18,20 @@ def test_a_hard_wrapped_sentence_becomes_one_line():
 
 
 def test_a_short_line_before_a_capital_ends_where_it_ends():
-    assert [unit.text for unit in split_units("7. Emergencies\nAmber beacon: leave the room. Siren: go.")] == [
-        "7. Emergencies",
+    assert [unit.text for unit in split_units("Emergencies\nAmber beacon: leave the room. Siren: go.")] == [
+        "Emergencies",
         "Amber beacon: leave the room.",
         "Siren: go.",
+    ]
+
+
+@pytest.mark.parametrize("title", ["7. Emergencies", "EMERGENCIES", "7. Emergencies\n"])
+def test_a_title_is_no_unit_but_names_those_below_it(title):
+    units = split_units(f"{title}\nAmber beacon: leave the room. Siren: go.\n\nExits\n\nBy the door.")
+    assert [(unit.text, unit.title) for unit in units] == [
+        ("Amber beacon: leave the room.", title.strip()),
+        ("Siren: go.", title.strip()),
+        ("By the door.", ""),
     ]
 
 
@@ -133,6 +120,33 @@ def test_a_long_item_becomes_its_sentences():
 def test_a_command_with_a_pipe_is_code_and_no_row():
     (unit,) = split_units("curl -sSL https://get.example.com | bash -s stable")
     assert unit.kind is UnitKind.CODE
+
+
+def test_a_mails_head_is_one_unit_and_its_subject_names_its_text():
+    head = "From: Ann Lee; Ben Ray; Carla Mendes; Dora Quist\nDate: Mon, 7 Oct 2024"
+    units = split_units(f"{head}\nSubject: RE: Lino recall\n\nAll,\nstop it.")
+    assert [(unit.text, unit.title) for unit in units] == [
+        (" ".join(head.split()), ""),
+        ("All, stop it.", "Subject: RE: Lino recall"),
+    ]
+
+
+def test_a_version_with_its_date_is_a_heading():
+    (unit,) = split_units("4.11.0 (24 June 2025)\n\n- Added: bulk answers.")
+    assert (unit.kind, unit.heading) == (UnitKind.BULLET, "4.11.0 (24 June 2025)")
+
+
+def test_the_rows_of_a_table_of_flags_and_commands_are_rows():
+    units = split_units("Flag | Meaning\n-n, --name | The name\n--dry-run | Only shows what would be done")
+    assert [unit.text for unit in units] == ["-n, --name | The name", "--dry-run | Only shows what would be done"]
+    _, second = split_units("Command | Meaning\nstop | Stops it\nstart --force | Starts it in any case")
+    assert (second.kind, second.header) == (UnitKind.ROW, "Command | Meaning")
+
+
+def test_a_phone_number_is_no_figures_of_a_table():
+    assert {unit.kind for unit in split_units("Front desk 555 0132\nNight porter +44 20 7946 0991")} == {
+        UnitKind.SENTENCE
+    }
 
 
 def test_long_code_is_split_before_its_comments():

@@ -93,7 +93,39 @@ def test_the_status_is_what_the_document_states_at_its_start(line):
     assert finish(*[paragraph()] * 9, paragraph(line)).metadata == {}
 
 
-@pytest.mark.parametrize("line", ["The status: superseded", "Status | Owner | Date", "Status codes: 4"])
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("SUPERSEDED on 19 June 2024 by SB-05. Kept for the record.", "SUPERSEDED on 19 June 2024 by SB-05"),
+        ("> **DEPRECATED since 4 March. Do not follow.**", "DEPRECATED since 4 March"),
+        ("# VERALTET, ersetzt durch Fassung 3", "VERALTET, ersetzt durch Fassung 3"),
+        ("This page has been replaced by Rates 2025. It stays for audits.", "replaced by Rates 2025"),
+        ("Note: This old price list is no longer valid", "no longer valid"),
+    ],
+)
+def test_a_warning_at_the_start_is_its_status(line, status):
+    assert finish(heading("Rules"), paragraph(line)).metadata == {"status": status}
+
+
+@pytest.mark.parametrize(
+    ("title", "metadata"),
+    [("Rates (SUPERSEDED)", {"status": "SUPERSEDED"}), ("Rates 2024", {}), ("ARCHIVED DOCUMENTS", {})],
+)
+def test_a_word_in_capitals_in_the_title_is_its_status(title, metadata):
+    assert finish(paragraph(), explicit_title=title).metadata == metadata
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The status: superseded",
+        "Status | Owner | Date",
+        "Status codes: 4",
+        "Superseded rules are kept for ten years.",
+        "This edition replaces the edition of 2022.",
+        "Deprecated: API version 2023-03",
+    ],
+)
 def test_other_lines_state_no_status(line):
     assert finish(paragraph(line)).metadata == {}
 

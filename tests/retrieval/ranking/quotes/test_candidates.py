@@ -60,6 +60,12 @@ def test_of_a_list_that_is_too_long_the_beginning_can_be_quoted():
     assert others == [f"Bring these:\n{items[0]}", *items[1:]]
 
 
+def test_of_steps_that_are_too_many_the_first_can_be_quoted_together():
+    first, *others = texts("\n".join(f"{number}. step {'x' * 90}" for number in range(1, 10)))
+    assert [line[:2] for line in first.split("\n")] == ["1.", "2.", "3.", "4.", "5.", "6."]
+    assert len(others) == 9
+
+
 def test_steps_with_their_commands_stay_together():
     text = "1. Stop it:\n\n$ stop --now\n\n2. Start it:\n\n$ start --now"
     assert texts(text) == ["1. Stop it:\n$ stop --now\n2. Start it:\n$ start --now"]

@@ -52,6 +52,8 @@ def test_numbers_of_a_question_are_found_and_codes_are_none(question, values):
         ("0 to +5 °C", "", 0, 5),
         ("1-3", "Days", 1, 3),
         ("between 2 and 4", "", 2, 4),
+        ("99.0 % to under 99.5 %", "", 99.0, 99.5),
+        ("3 up to 5 kg", "", 3, 5),
         ("8484", "Port", 8484, 8484),
     ],
 )

@@ -1,0 +1,63 @@
+"""Splitting a line of text into its sentences. Pure."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+_FULL_STOPS: Final = (".", "!", "?", "…", ":", "。", "！", "？", "।")  # noqa: RUF001 -- other scripts' full stops
+_CLOSING: Final = "\"'”’»)]"  # noqa: RUF001 -- typographic quotation marks
+_END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s+|[。！？।]+\s*)")  # noqa: RUF001 -- other scripts' full stops
+_LAST_WORD: Final = re.compile(r"(?:^|[\s(])([^\s(]{1,14})\.$")
+_MAX_DAY_DIGITS: Final = 2
+LOOK_AROUND: Final = 16  #: Characters before and after a full stop that tell whether a sentence ends there.
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of one line of text, in order; only the blanks between them are removed."""
+    sentences: list[str] = []
+    start = 0
+    for end in _END.finditer(text):
+        stop = end.start() + len(end[0].rstrip())
+        if not continues(text[max(start, stop - LOOK_AROUND) : stop], text[end.end() : end.end() + LOOK_AROUND]):
+            sentences.append(text[start : end.end()].strip())
+            start = end.end()
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]
+
+
+def ends_as_sentence(text: str) -> bool:
+    """Return whether a text ends with a full stop, a colon or the like, before closing quotation marks and brackets."""
+    return text.rstrip(_CLOSING).endswith(_FULL_STOPS)
+
+
+def continues(before: str, after: str) -> bool:
+    """Return whether a sentence goes on after a full stop, by the last characters before and the first after it.
+
+    It does so in lower case, after an initial or an abbreviation ("max. 5"), and within a date ("31. März", "Dec. 11").
+    """
+    if after[:1].islower():
+        return True
+    found = _LAST_WORD.search(before)
+    if not found:
+        return False
+    last, following = found[1], after[:1]
+    if last.isdecimal() and len(last) <= _MAX_DAY_DIGITS:
+        return re.split(r"[\s.,]", after.lower(), maxsplit=1)[0] in months()
+    known, word = _words()["abbreviations"], last.lower()
+    is_initial = len(last) == 1 and last.isascii() and last.isupper()
+    is_cut = word in known["before_numbers"] or word in months()
+    return is_initial or word in known["words"] or (following.isdecimal() and is_cut)
+
+
+@cache
+def months() -> Mapping[str, int]:
+    """Return the number of each month by its names, in lower case."""
+    return {name: int(number) for number, names in _words()["months"].items() for name in names}
+
+
+@cache
+def _words() -> Mapping[str, Any]:
+    return tomllib.loads((files("retrieval.text") / "sentences.toml").read_text(encoding="utf-8"))
