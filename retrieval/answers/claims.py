@@ -21,6 +21,7 @@ _END: Final = re.compile(
 _BLANKS: Final = re.compile(r"\s*")
 _NOT_LINE_END: Final = re.compile(r"[^\n]")
 #: Text to read before a full stop: an abbreviation, possibly with a citation marker.
+_LOOK_BACK_CHARACTERS: Final = 64
 _MARKER: Final = re.compile(r"(?<![ \t])[ \t]*+\[[0-9]{1,3}\]")
 _EMPHASIS: Final = re.compile(r"[*`]+|(?<!\w)_+|(?<!_)_++(?!\w)")
 #: Beginnings of comments and fences; small models write several fences in a row.
@@ -113,7 +114,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     begin = start
     for found in _END.finditer(text, start, end):
         stop = found.end("stop") if found["stop"] else found.end()
-        before = _MARKER.sub("", text[max(begin, stop - LOOK_AROUND) : stop])
+        before = _MARKER.sub("", text[max(begin, stop - _LOOK_BACK_CHARACTERS) : stop])
         blanks = _BLANKS.match(text, found.end(), end)
         following = blanks.end() if blanks else found.end()
         if continues(before, text[following : min(following + LOOK_AROUND, end)]):

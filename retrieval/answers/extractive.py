@@ -53,8 +53,7 @@ def chosen_texts(
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
     else is quoted from an older version that calls itself superseded or a draft. Without a conflict superseded
     documents are only quoted if they answer far better than current ones, or best where the question `asks_past`,
-    behind their status. Quotes far behind the best, and those behind what
-    is said otherwise, come after a remark.
+    behind their status. Quotes far behind the best, and those behind what is said otherwise, come after a remark.
     """
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
     quotable = (*(it.candidate.passage for it in ranked), *(it.first.passage for it in conflicts))

@@ -19,7 +19,7 @@ _MAIL_FIELD: Final = re.compile(
     r"(?:From|To|Cc|Date|Sent|Subject|Von|An|Datum|Gesendet|Betreff|De|À|Envoyé|Objet|Para|Fecha|Enviado|Asunto): \S"
 )
 _SUBJECT: Final = re.compile(r"(?:Subject|Betreff|Objet|Asunto): \S")
-_ASIDE: Final = re.compile(r"(?<=\s)\(([^()]*)\)")
+_ASIDE: Final = re.compile(r"(?<=\s)\(([^()]*)\)")  #: Words in brackets, which prose has too: "4.11 (24 June)".
 _SHORT_LINE: Final = 40
 _MAX_HEADING_LENGTH: Final = 120
 _MAX_TITLE_LENGTH: Final = 80

@@ -126,11 +126,10 @@ def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties:
 
 def _stated_status(title: str, blocks: Sequence[Block]) -> str:
     head = "\n".join(block.text for block in blocks[:_MAX_HEAD])
-    stated = _STATUS.search(head) or _WARNING.search(head)
-    if stated:
-        return next(filter(None, stated.groups()))
-    warning = None if title.isupper() else _TITLE_WARNING.search(title)
-    return warning[0] if warning else ""
+    stated = (
+        _STATUS.search(head) or _WARNING.search(head) or (None if title.isupper() else _TITLE_WARNING.search(title))
+    )
+    return str(stated[stated.lastindex or 0]) if stated else ""
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:

@@ -384,7 +384,7 @@ def _old() -> re.Pattern[str]:
 
 @cache
 def _past() -> re.Pattern[str]:
-    return any_of(cues()["versions"]["past"])
+    return any_of(cues()["past"]["words"])
 
 
 @cache

@@ -95,8 +95,22 @@ def test_a_draft_without_another_version_is_not_marked():
 
 def test_a_quote_that_a_current_document_holds_too_is_not_marked():
     text = answer_to(of(1, CURRENT, "Old leave", status="superseded"), of(2, CURRENT, "Leave"))
-    assert f"> {CURRENT} [1][2]" in text
+    assert f"> {CURRENT} [2]" in text
     assert "status" not in text
+
+
+@pytest.mark.parametrize(
+    ("question", "quotes_old"),
+    [
+        (QUESTION, False),
+        ("How many days of paid leave did we have in 2024?", True),
+        (f"{QUESTION} In the old rules?", True),
+    ],
+)
+def test_a_superseded_document_gives_way_to_a_current_one_unless_the_question_is_about_the_past(question, quotes_old):
+    worse = of(2, "Paid leave in days is granted by the office.", "Leave")
+    text = answer_to(of(1, OTHER, "Rules", status="superseded"), worse, question=question)
+    assert ("Source status" in text, "[2]" in text) == (quotes_old, True)
 
 
 @pytest.mark.parametrize(("status", "is_quoted"), [("superseded", False), ("", True)])
