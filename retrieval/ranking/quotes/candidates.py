@@ -14,6 +14,7 @@ MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
 _MAX_LEAD_IN: Final = 300
 #: Lists up to this length are quoted whole or not at all, and tables whole or by rows with a header.
 _WHOLE: Final = {UnitKind.BULLET: 300, UnitKind.STEP: 600, UnitKind.ROW: 300}
+_MAX_OPENER_WORDS: Final = 2
 _CACHED_TEXTS: Final = 1_000
 
 
@@ -129,6 +130,9 @@ def runs(text: str) -> tuple[range, ...]:
 def _runs_of_group(units: Sequence[Unit], first: int, stop: int) -> Iterator[range]:
     """Yield the runs of a list or table, or of another unit alone."""
     start = _with_lead_in(units, first)
+    if _is_opener(units, first):
+        yield range(start, stop + 1)
+        return
     length = _length(units[first:stop])
     if stop - first == 1 or length <= MAX_CHARACTERS:
         yield range(start, stop)
@@ -137,6 +141,14 @@ def _runs_of_group(units: Sequence[Unit], first: int, stop: int) -> Iterator[ran
     if stop - first > 1 and length > _WHOLE[units[first].kind]:
         for index in range(first, stop):
             yield range(start if index == first else index, _end_of_item(units, index, stop))
+
+
+def _is_opener(units: Sequence[Unit], at: int) -> bool:
+    """Return whether a sentence says little without the next one, as "Yes." before "The code is on the slip"."""
+    unit, *following = units[at : at + 2]
+    is_sentence = all(it.kind is UnitKind.SENTENCE and it.block == unit.block for it in (unit, *following))
+    is_short = len(unit.text.split()) <= _MAX_OPENER_WORDS and unit.text.endswith((".", "!"))
+    return is_short and is_sentence and bool(following) and not following[0].text.endswith(("?", ":"))
 
 
 def _end_of_item(units: Sequence[Unit], index: int, stop: int) -> int:

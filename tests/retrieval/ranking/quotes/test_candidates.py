@@ -41,6 +41,15 @@ def test_a_question_is_not_quoted_with_the_code_before_it():
     assert texts("$ run --all\n$ stop --now:\n\nQ: Is it done?\n\nIt is.") == ["$ run --all\n$ stop --now:", "It is."]
 
 
+def test_a_sentence_of_few_words_is_quoted_with_the_next_one():
+    assert texts("Is there one? Yes. The code is on the slip. Ask. Why? It helps.") == [
+        "Yes.\nThe code is on the slip.",
+        "The code is on the slip.",
+        "Ask.",
+        "It helps.",
+    ]
+
+
 def test_a_short_list_is_quoted_whole_with_the_sentence_that_announces_it():
     assert texts("Bring these:\n\n- a coat\n- boots") == ["Bring these:\n- a coat\n- boots"]
 
@@ -127,7 +136,7 @@ def test_a_candidate_knows_the_headings_above_it():
 def test_a_candidate_knows_the_question_or_numbered_title_above_it():
     text = "Q: Is the cache saved?\n\nA: Never. It would be old.\n\n4. Prices\n\nThey stay.\n\nWays in\n\nBy bus."
     found = {it.text: it.place for it in candidates([made(1, text)], "", "english")}
-    assert "Is the cache saved?" in found["A: Never."]
+    assert "Is the cache saved?" in found["A: Never.\nIt would be old."]
     assert "Is the cache saved?" in found["It would be old."]
     assert found["They stay."].endswith("4. Prices")
     assert "4. Prices" not in found["By bus."]
