@@ -26,15 +26,15 @@ _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _STATUS: Final = re.compile(
     r"^[-*\u2022 ]{0,9}(?:document )?(?:stat(?:us|ut|o)|estado) ?[:|] ?([^|\n]{2,80})$", re.IGNORECASE | re.MULTILINE
 )
-#: A warning such as "SUPERSEDED by POL-15", in capitals, or "This page is no longer valid".
+_NOT_VALID: Final = "(?:SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|OUTDATED|DRAFT|VERALTET|UNGÜLTIG|ENTWURF)"
+#: A warning: "SUPERSEDED by POL-15", but not "OBSOLETE EQUIPMENT" or "DRAFT Beer"; "This page is no longer valid".
 _WARNING: Final = re.compile(
-    r"^\W{0,9}((?:SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|OUTDATED|DRAFT|VERALTET|ÜBERHOLT|UNGÜLTIG|ENTWURF|OBSOLÈTE"
-    r"|OBSOLETO)\b[^.|\n]{0,80})"
+    rf"^\W{{0,9}}({_NOT_VALID}(?= *(?:$|[^\w ]|[\da-zäöüàé]|(?:BY|SINCE|ON|AS|VERSION)\b))[^.|\n]{{0,80}})"
     r"|\bThis (?:\w{1,20} ){1,3}(?:is|was|has been) (?:now )?((?:superseded|deprecated|obsolete|withdrawn"
     r"|retired|archived|replaced by|no longer (?:valid|current|in force))\b[^.|\n]{0,80})",
     re.MULTILINE,
 )
-_TITLE_WARNING: Final = re.compile(r"\b(?:SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|DRAFT)\b")
+_TITLE_WARNING: Final = re.compile(rf"^\W?{_NOT_VALID}\W? ?[^\w ]|\b{_NOT_VALID}\W?$")
 _MAX_HEAD: Final = 5  #: Blocks at the start of a document among which its status is.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
 
@@ -126,10 +126,11 @@ def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties:
 
 def _stated_status(title: str, blocks: Sequence[Block]) -> str:
     head = "\n".join(block.text for block in blocks[:_MAX_HEAD])
-    stated = (
-        _STATUS.search(head) or _WARNING.search(head) or (None if title.isupper() else _TITLE_WARNING.search(title))
-    )
-    return str(stated[stated.lastindex or 0]) if stated else ""
+    stated = _STATUS.search(head) or _WARNING.search(head)
+    if stated:
+        return str(stated[stated.lastindex or 0])
+    warning = None if title.isupper() else _TITLE_WARNING.search(title)
+    return warning[0].strip("()[]:,- ") if warning else ""
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:

@@ -98,6 +98,7 @@ def test_the_status_is_what_the_document_states_at_its_start(line):
     [
         ("SUPERSEDED on 19 June 2024 by SB-05. Kept for the record.", "SUPERSEDED on 19 June 2024 by SB-05"),
         ("> **DEPRECATED since 4 March. Do not follow.**", "DEPRECATED since 4 March"),
+        ("SUPERSEDED BY POL-15", "SUPERSEDED BY POL-15"),
         ("# VERALTET, ersetzt durch Fassung 3", "VERALTET, ersetzt durch Fassung 3"),
         ("This page has been replaced by Rates 2025. It stays for audits.", "replaced by Rates 2025"),
         ("Note: This old price list is no longer valid", "no longer valid"),
@@ -109,7 +110,16 @@ def test_a_warning_at_the_start_is_its_status(line, status):
 
 @pytest.mark.parametrize(
     ("title", "metadata"),
-    [("Rates (SUPERSEDED)", {"status": "SUPERSEDED"}), ("Rates 2024", {}), ("ARCHIVED DOCUMENTS", {})],
+    [
+        ("Rates (SUPERSEDED)", {"status": "SUPERSEDED"}),
+        ("service rates 2024 SUPERSEDED", {"status": "SUPERSEDED"}),
+        ("[DEPRECATED] Old API", {"status": "DEPRECATED"}),
+        ("DRAFT: Rules", {"status": "DRAFT"}),
+        ("Rates 2024", {}),
+        ("ARCHIVED DOCUMENTS", {}),
+        ("How to remove DEPRECATED calls", {}),
+        ("DRAFT Beer", {}),
+    ],
 )
 def test_a_word_in_capitals_in_the_title_is_its_status(title, metadata):
     assert finish(paragraph(), explicit_title=title).metadata == metadata
@@ -121,6 +131,8 @@ def test_a_word_in_capitals_in_the_title_is_its_status(title, metadata):
         "The status: superseded",
         "Status | Owner | Date",
         "Status codes: 4",
+        "OBSOLETE EQUIPMENT",
+        "DRAFT Beer",
         "Superseded rules are kept for ten years.",
         "This edition replaces the edition of 2022.",
         "Deprecated: API version 2023-03",
