@@ -353,7 +353,9 @@ def _source(passage: Passage, stem: Callable[[str], str]) -> Source:
     chunk = passage.hit.chunk
     above = " ".join((passage.header.removeprefix(f"### [{passage.number}]"), chunk.title, *chunk.heading_path))
     whole = f"{above}\n{chunk.text}"
-    units = [" ".join(filter(None, (unit.heading, unit.header, unit.text))) for unit in split_units(chunk.text)]
+    units = [
+        " ".join(filter(None, (unit.heading, unit.title, unit.header, unit.text))) for unit in split_units(chunk.text)
+    ]
     sentences = tuple(Sentence(text, _stems(text, stem), numbers_of(text)) for text in units or (whole,))
     return Source(
         sentences, _stems(whole, stem), frozenset(map(stem, words_of(whole))), numbers_of(above), literal_source(whole)

@@ -10,8 +10,9 @@ from typing import Any, Final
 _FULL_STOPS: Final = (".", "!", "?", "…", ":", "。", "！", "？", "।")  # noqa: RUF001 -- other scripts' full stops
 _CLOSING: Final = "\"'”’»)]"  # noqa: RUF001 -- typographic quotation marks
 _END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s+|[。！？।]+\s*)")  # noqa: RUF001 -- other scripts' full stops
-_LAST_WORD: Final = re.compile(r"(?:^|[\s(])([^\s(]{1,14})\.$")
-_MAX_DAY_DIGITS: Final = 2
+_LAST_WORD: Final = re.compile(r"(?:^|(?P<number>\d ?)|[\s(])(?P<word>[^\s\d(][^\s(]{0,13})\.$")
+_DAY: Final = re.compile(r"(?<![\d,])\d{1,2}\.$")
+_WORD: Final = re.compile(r"\w+")
 LOOK_AROUND: Final = 16  #: Characters before and after a full stop that tell whether a sentence ends there.
 
 
@@ -40,16 +41,19 @@ def continues(before: str, after: str) -> bool:
     """
     if after[:1].islower():
         return True
+    known = _words()["abbreviations"]
+    if _DAY.search(before):
+        following = _WORD.match(after)
+        return following is not None and following[0].lower() in known["months_after_days"]
     found = _LAST_WORD.search(before)
     if not found:
         return False
-    last, following = found[1], after[:1]
-    if last.isdecimal() and len(last) <= _MAX_DAY_DIGITS:
-        return re.split(r"[\s.,]", after.lower(), maxsplit=1)[0] in months()
-    known, word = _words()["abbreviations"], last.lower()
-    is_initial = len(last) == 1 and last.isascii() and last.isupper()
-    is_cut = word in known["before_numbers"] or word in months()
-    return is_initial or word in known["words"] or (following.isdecimal() and is_cut)
+    last = found["word"]
+    if len(last) == 1 and last.isascii() and last.isupper():
+        return True
+    word = last[:1].lower() + last[1:]
+    is_cut = word in known["before_numbers"] and (after[:1].isdecimal() or after[:1] == "§")
+    return is_cut or word in known["words"] or (word in known["units"] and not found["number"])
 
 
 @cache

@@ -16,10 +16,11 @@ _NUMBERED: Final = re.compile(r"\s*(?:\d{1,3}|[a-z])[.)]\s+\S")
 CELL_BAR: Final = " | "
 _CACHED_TEXTS: Final = 1_000  #: Several searches and several parts of a search split the same passages.
 _MAIL_FIELD: Final = re.compile(
-    r"(?:From|To|Cc|Date|Sent|Subject|Von|An|Datum|Gesendet|Betreff|De|À|Envoyé|Objet|Para|Fecha|Enviado|Asunto): \S"
+    r"(?:From|To|Cc|CC|Date|Sent|Subject|Von|An|Datum|Gesendet|Betreff|De|À|Envoyé|Objet|Para|Fecha|Enviado|Asunto): \S"
 )
+_MIN_MAIL_FIELDS: Final = 2
 _SUBJECT: Final = re.compile(r"(?:Subject|Betreff|Objet|Asunto): \S")
-_ASIDE: Final = re.compile(r"(?<=\s)\(([^()]*)\)")  #: Words in brackets, which prose has too: "4.11 (24 June)".
+_VERSION: Final = re.compile(r"\W?v?\d+(?:\.\d+){1,3}\b[^|]*")  #: A heading of a changelog: "4.11.0 (24 June 2025)".
 _SHORT_LINE: Final = 40
 _MAX_HEADING_LENGTH: Final = 120
 _MAX_TITLE_LENGTH: Final = 80
@@ -28,11 +29,12 @@ _MAX_CODE_LENGTH: Final = 400  #: A longer block of code is split before its com
 _MAX_FIGURES_LENGTH: Final = 200
 _MIN_FIGURES: Final = 2
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
+_FIRST_FLAG: Final = re.compile(r"\s*--?\w")
 _COMMENTS: Final = ("#", "//", "--", "/*", "<!--")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08
 _FIGURE_SIGNS: Final = "()$€£¥%+-−–—*,."  # noqa: RUF001 -- the minus sign and dashes of printed tables
-_OF_PHONE: Final = re.compile(r"[(+]*0\d")  #: What a part of a phone number begins with, and a figure does not.
+_PHONE: Final = re.compile(r"\(?(?:\+\d|0\d).*|.* 0\d{3,}")  #: Phone numbers, with the blanks between their parts.
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _FACT: Final = re.compile(r"[^\d:]{2,60}: .*\d")  #: A line such as "Release date: 2025-11-13", which is no heading.
 
@@ -58,7 +60,8 @@ class Unit:
     header: str = ""  #: The header of a table row, or the line with the years above figures; empty otherwise.
     label: str = ""  #: What names it: the line without cells above the rows of a table, the first cell of a long row.
     heading: str = ""  #: The heading above it in the chunk's text; empty before the first one.
-    title: str = ""  #: The last numbered title, question or line in capitals above it, below the same heading.
+    title: str = ""  #: The last title or question above it, below the same heading; empty without one.
+    is_title: bool = False  #: Whether it only names what is below it: "6. Fees", a line in capitals, a mail's subject.
     indent: int = 0  #: Number of blanks before a list item: a nested item has more than the one it belongs to.
 
     @property
@@ -74,7 +77,7 @@ class Unit:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def split_units(text: str) -> tuple[Unit, ...]:
-    """Return the units of a chunk's text in reading order; a heading or title is no unit, but names those below it."""
+    """Return the units of a chunk's text in reading order; a heading is no unit but belongs to the units below it."""
     blocks = [block.strip("\n") for block in _BLANK_LINE.split(text) if block.strip()]
     units: list[Unit] = []
     heading = header = ""
@@ -88,7 +91,7 @@ def split_units(text: str) -> tuple[Unit, ...]:
             found = _units_of_block(block, number, header)
             units += (replace(unit, heading=heading) for unit in found) if heading else found
             header = ""
-    return tuple(_below_titles(units))
+    return tuple(_with_titles(units))
 
 
 def is_row(line: str) -> bool:
@@ -102,16 +105,16 @@ def is_header(line: str) -> bool:
     return "\n" not in line and not any(_is_figure(cell) and not _YEAR.fullmatch(cell) for cell in others)
 
 
-def _below_titles(units: Sequence[Unit]) -> Iterator[Unit]:
-    """Yield the units that are no titles, each with the last title or question above it, below the same heading."""
+def _with_titles(units: Sequence[Unit]) -> Iterator[Unit]:
+    """Yield the units, each with the last title or question above it: below the same heading, or in its block."""
     name: Unit | None = None
+    names_block = False  #: Whether the name, a question inside a block, is only for the rest of its block.
     for at, unit in enumerate(units):
         is_title = _is_title(units, at)
-        if not is_title:
-            yield replace(unit, title=name.text) if name and name.heading == unit.heading else unit
-        is_question = unit.kind is UnitKind.SENTENCE and unit.text.endswith("?")
-        if is_title or (is_question and _opens_block(units, at)):
-            name = unit
+        is_named = name and name.heading == unit.heading and not (names_block and name.block != unit.block)
+        yield replace(unit, is_title=is_title, title=name.text if name and is_named else "")
+        if is_title or (unit.kind is UnitKind.SENTENCE and unit.text.endswith("?")):
+            name, names_block = unit, not (is_title or _opens_block(units, at))
 
 
 def _opens_block(units: Sequence[Unit], at: int) -> bool:
@@ -121,22 +124,22 @@ def _opens_block(units: Sequence[Unit], at: int) -> bool:
 def _is_title(units: Sequence[Unit], at: int) -> bool:
     """Return whether a unit is one line that names what is below it: a mail's subject, "6. Fees", one in capitals."""
     unit, *following = units[at : at + 2]
-    if following and _SUBJECT.match(unit.text):
-        return True
-    if not following or len(unit.text) > _MAX_TITLE_LENGTH or ends_as_sentence(unit.text):
+    if unit.is_title or not following:
+        return unit.is_title
+    if len(unit.text) > _MAX_TITLE_LENGTH or ends_as_sentence(unit.text):
         return False
     if following[0].block != unit.block:
         before = units[at - 1] if at else None
         return unit.kind is UnitKind.STEP and not following[0].is_item and not (before and before.is_item)
-    is_title = unit.kind is UnitKind.STEP or (unit.kind is UnitKind.SENTENCE and unit.text.isupper())
-    return is_title and following[0].kind is UnitKind.SENTENCE
+    is_in_capitals = unit.kind is UnitKind.SENTENCE and unit.text.isupper() and ": " not in unit.text
+    return (unit.kind is UnitKind.STEP or is_in_capitals) and following[0].kind is UnitKind.SENTENCE
 
 
 def _could_be_heading(block: str) -> bool:
     """Return whether a block is one short line that does not end as a sentence and is no item, row or code."""
     short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not ends_as_sentence(block)
     is_content = CELL_BAR in block or _item_kind(block) or _is_figures(block) or _FACT.match(block)
-    return short and not (is_content or _is_code([block]))
+    return short and not is_content and (not _is_code([block]) or _VERSION.fullmatch(block) is not None)
 
 
 def _units_of_block(block: str, number: int, header: str) -> Iterator[Unit]:
@@ -191,8 +194,11 @@ def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterato
 
 def _text(lines: Sequence[str], number: int) -> Iterator[Unit]:
     years = ""
+    is_mail = sum(_MAIL_FIELD.match(line) is not None for line in lines) >= _MIN_MAIL_FIELDS
     for kind, text, indent in _joined(lines):
-        if kind is UnitKind.FIGURES:
+        if is_mail and _SUBJECT.match(text):
+            yield Unit(kind, text, number, is_title=True)
+        elif kind is UnitKind.FIGURES:
             yield Unit(kind, text, number, header=years)
         elif kind is UnitKind.SENTENCE or len(text) > _MAX_ITEM_LENGTH:
             first, *others = split_sentences(text)
@@ -243,7 +249,7 @@ def _is_figures(line: str) -> bool:
     words = line.split()
     last = next((at for at in range(len(words), 0, -1) if not _is_figure(words[at - 1])), 0)
     figures = [word for word in words[last:] if any(map(str.isdigit, word))]
-    return last > 0 and len(figures) >= _MIN_FIGURES and not any(map(_OF_PHONE.match, figures))
+    return last > 0 and len(figures) >= _MIN_FIGURES and not _PHONE.fullmatch(" ".join(figures))
 
 
 def _is_figure(word: str) -> bool:
@@ -255,7 +261,7 @@ def _is_code(lines: Sequence[str]) -> bool:
     prose_ends = (".", "!", "?") if len(lines) > 1 else (".", "!", "?", ":")
     if any(line.rstrip().endswith(prose_ends) or _item_kind(line) or is_row(line) for line in lines):
         return False
-    joined = "".join("".join(_ASIDE.sub(r"\1", line).split()) for line in lines)
+    joined = "".join("".join(line.split()) for line in lines)
     share = sum(char in _SIGNS for char in joined) / len(joined)
     return share >= _CODE_SIGN_SHARE or any(map(_is_command, lines))
 
@@ -266,7 +272,7 @@ def _is_command(line: str) -> bool:
     "-n, --name | The name" is a row of a table of flags.
     """
     first, *others = line.split(CELL_BAR, maxsplit=1)
-    is_of_flags = bool(others) and first.lstrip().startswith("-")
+    is_of_flags = bool(others) and _FIRST_FLAG.match(first) is not None
     return line.startswith("$ ") or (not is_of_flags and _FLAG.search(first) is not None)
 
 

@@ -26,15 +26,28 @@ _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _STATUS: Final = re.compile(
     r"^[-*\u2022 ]{0,9}(?:document )?(?:stat(?:us|ut|o)|estado) ?[:|] ?([^|\n]{2,80})$", re.IGNORECASE | re.MULTILINE
 )
-_NOT_VALID: Final = "(?:SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|OUTDATED|DRAFT|VERALTET|UNGÜLTIG|ENTWURF)"
-#: A warning: "SUPERSEDED by POL-15", but not "OBSOLETE EQUIPMENT" or "DRAFT Beer"; "This page is no longer valid".
+_NOT_VALID: Final = (
+    "SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|OUTDATED|DRAFT|VERALTET|UNGÜLTIG|ENTWURF|OBSOLÈTE"
+)
+#: A paragraph that begins with a warning: "SUPERSEDED by POL-15", but not "OBSOLETE EQUIPMENT" or "DRAFT beer".
 _WARNING: Final = re.compile(
-    rf"^\W{{0,9}}({_NOT_VALID}(?= *(?:$|[^\w ]|[\da-zäöüàé]|(?:BY|SINCE|ON|AS|VERSION)\b))[^.|\n]{{0,80}})"
-    r"|\bThis (?:\w{1,20} ){1,3}(?:is|was|has been) (?:now )?((?:superseded|deprecated|obsolete|withdrawn"
-    r"|retired|archived|replaced by|no longer (?:valid|current|in force))\b[^.|\n]{0,80})",
+    rf"^[\W_]{{0,9}}((?:{_NOT_VALID})\b(?=\W*$|\s?[^\w\s](?!\w)|\s(?:\d|(?i:by|since|on|as|from|for|in|version|durch|seit)\b))"
+    r"[^|\n]{0,80})",
     re.MULTILINE,
 )
-_TITLE_WARNING: Final = re.compile(rf"^\W?{_NOT_VALID}\W? ?[^\w ]|\b{_NOT_VALID}\W?$")
+_SENTENCE_WARNING: Final = re.compile(
+    r"\bThis (?:\w{1,20} )?(?:document|page|version|edition|policy|procedure|guide|manual|runbook|article|list|form)"
+    r" (?:is|was|has been) (?:now )?((?:superseded|deprecated|obsolete|outdated|withdrawn|retired|archived|replaced by"
+    r"|no longer (?:valid|current|in force))\b[^|\n]{0,80})"
+    r"|\bDiese[rs]? (?:Dokument|Seite|Fassung|Version|Richtlinie|Regelung|Anweisung|Anleitung|Liste) (?:ist|wurde)"
+    r" ((?:veraltet|überholt|ersetzt|durch|nicht mehr gültig|aufgehoben|abgelöst)\b[^|\n]{0,80})"
+)
+_TITLE_WARNING: Final = re.compile(rf"[(\[]({_NOT_VALID})[)\]]|^({_NOT_VALID}) ?[:\u2013\u2014-] ")
+#: A file's name that ends with such a word, or a folder that is one.
+_NAME_WARNING: Final = re.compile(
+    rf"[-_ .(\[]({_NOT_VALID})[)\]]?(?:\.\w{{1,5}})?$|(?:^|[/\\])(superseded|deprecated|obsolete)[/\\]", re.IGNORECASE
+)
+_SENTENCE_END: Final = re.compile(r"\.(?:\s|$)")
 _MAX_HEAD: Final = 5  #: Blocks at the start of a document among which its status is.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
 
@@ -82,7 +95,7 @@ def finished(
     if not found:
         raise IngestError("empty", "There is no text in the file.")
     title = _title(raw.name, found, explicit_title, property_title)
-    known = {"status": _stated_status(title, found), **(metadata or {})}
+    known = {"status": _stated_status(raw.name, title, found), **(metadata or {})}
     facts = ((key, one_line(tidy(value))[:_MAX_FACT_CHARACTERS]) for key, value in known.items())
     return ParsedDocument(
         title=title,
@@ -124,13 +137,20 @@ def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties:
     return title[:_MAX_TITLE_CHARACTERS]
 
 
-def _stated_status(title: str, blocks: Sequence[Block]) -> str:
-    head = "\n".join(block.text for block in blocks[:_MAX_HEAD])
-    stated = _STATUS.search(head) or _WARNING.search(head)
-    if stated:
-        return str(stated[stated.lastindex or 0])
-    warning = None if title.isupper() else _TITLE_WARNING.search(title)
-    return warning[0].strip("()[]:,- ") if warning else ""
+def _stated_status(name: str, title: str, blocks: Sequence[Block]) -> str:
+    """Return the status that a document states at its start, in its title or in its name; empty without one."""
+    head = blocks[:_MAX_HEAD]
+    prose = "\n".join(block.text for block in head if block.kind is BlockKind.PARAGRAPH)
+    stated = (
+        _STATUS.search("\n".join(block.text for block in head))
+        or _WARNING.search(prose)
+        or _SENTENCE_WARNING.search(prose)
+        or _TITLE_WARNING.search(title)
+        or _NAME_WARNING.search(name)
+    )
+    if not stated:
+        return ""
+    return _SENTENCE_END.split(str(stated[stated.lastindex or 0]), maxsplit=1)[0].strip(" *_:,")
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:

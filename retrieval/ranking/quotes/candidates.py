@@ -8,6 +8,7 @@ from typing import Final
 
 from retrieval.engine.types import Passage
 from retrieval.ranking.quotes.quantities import Quantity, picked, quantities
+from retrieval.text.sentences import ends_as_sentence
 from retrieval.text.units import Unit, UnitKind, split_units
 
 MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
@@ -48,6 +49,14 @@ class Candidate:
         first = self.run.start
         has_before = first > 0 and self.units[first - 1].block == self.units[first].block
         return self.units[first - 1].text if has_before else ""
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it is a line that is cut off or announces something, without a figure, a field or a full stop."""
+        text = self.quoted[-1].text
+        if self.quoted[-1].kind is not UnitKind.SENTENCE or any(map(str.isdigit, text)) or ": " in text:
+            return False
+        return not ends_as_sentence(text) or text.endswith(":")
 
     @property
     def kinds(self) -> frozenset[UnitKind]:
@@ -137,7 +146,7 @@ def _runs_of_group(units: Sequence[Unit], first: int, stop: int) -> Iterator[ran
     if stop - first == 1 or length <= MAX_CHARACTERS:
         yield range(start, stop)
     elif start < first or units[first].kind is UnitKind.STEP:
-        yield range(start, _fitting(units, start, stop))
+        yield range(start, _fitting(units, start, first, stop))
     if stop - first > 1 and length > _WHOLE[units[first].kind]:
         for index in range(first, stop):
             yield range(start if index == first else index, _end_of_item(units, index, stop))
@@ -179,11 +188,11 @@ def _with_lead_in(units: Sequence[Unit], first: int) -> int:
     return first - 1 if announces or units[first].kind is UnitKind.CODE else first
 
 
-def _fitting(units: Sequence[Unit], start: int, stop: int) -> int:
-    """Return the end of a lead-in and as much of its list or table as is short, at least its first item."""
+def _fitting(units: Sequence[Unit], start: int, first: int, stop: int) -> int:
+    """Return the end of a lead-in, if any, and as much of its list or table as is short, at least its first item."""
     ends = accumulate((len(unit.text) + 1 for unit in units[start:stop]), initial=0)
     fitting = sum(1 for length in ends if length <= MAX_CHARACTERS) - 1
-    return start + max(fitting, 2)
+    return max(start + fitting, first + 1)
 
 
 def _is_grouped(unit: Unit, other: Unit) -> bool:
@@ -198,14 +207,15 @@ def _length(units: Sequence[Unit]) -> int:
 
 
 def _is_quotable(units: Sequence[Unit], run: range) -> bool:
-    """Return whether a run is complete: no question, no lead-in alone, not cut off at the start of the chunk."""
+    """Return whether a run is complete: no title, question or lead-in alone, not cut off at the start of the chunk."""
     unit = units[run.start]
-    if unit.kind is not UnitKind.SENTENCE or len(run) > 1:
-        return True
-    if unit.text.endswith(":") and run.stop < len(units) and len(unit.text) <= _MAX_LEAD_IN:
+    is_prose = {units[index].kind for index in run} == {UnitKind.SENTENCE}
+    if is_prose and run.start == 0 and not unit.heading and unit.text[:1].islower():
         return False
-    is_cut_off = run.start == 0 and not unit.heading and unit.text[:1].islower()
-    return not is_cut_off and not unit.text.endswith("?")
+    if len(run) > 1:
+        return True
+    is_lead_in = unit.text.endswith(":") and run.stop < len(units) and len(unit.text) <= _MAX_LEAD_IN
+    return not (unit.is_title or (is_prose and (is_lead_in or unit.text.endswith("?"))))
 
 
 def passed_over(units: Sequence[Unit], asked: Sequence[Quantity], language: str) -> frozenset[int]:

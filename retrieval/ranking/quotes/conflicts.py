@@ -124,13 +124,13 @@ class Conflict:
 
 
 def asks_past(question: str) -> bool:
-    """Return whether a question is about what counted in a year that it names, or in the past."""
+    """Return whether a question names a year, or is about what counted before."""
     lowered = question.lower()
-    return any(pattern.search(lowered) for pattern in (_YEAR, _past(), _superseded()))
+    return any(pattern.search(lowered) for pattern in (_YEAR, _past()))
 
 
 def is_superseded(passage: Passage) -> bool:
-    """Return whether the status of a document says that it no longer counts; a title may only be about such things."""
+    """Return whether the status of a document says that it no longer counts."""
     return bool(_superseded().search(passage.hit.chunk.status.lower()))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from retrieval.text.units import UnitKind, split_units
 
 
-@given(st.text(max_size=200))
+@given(st.text(max_size=200) | st.text(alphabet=" ()\n-|$1.A:?", max_size=60))
 def test_any_text_can_be_cut(text):
     assert all(unit.text.strip() for unit in split_units(text))
 
@@ -26,13 +26,32 @@ def test_a_short_line_before_a_capital_ends_where_it_ends():
 
 
 @pytest.mark.parametrize("title", ["7. Emergencies", "EMERGENCIES", "7. Emergencies\n"])
-def test_a_title_is_no_unit_but_names_those_below_it(title):
-    units = split_units(f"{title}\nAmber beacon: leave the room. Siren: go.\n\nExits\n\nBy the door.")
-    assert [(unit.text, unit.title) for unit in units] == [
-        ("Amber beacon: leave the room.", title.strip()),
-        ("Siren: go.", title.strip()),
-        ("By the door.", ""),
+def test_a_title_names_the_units_below_it(title):
+    first, *below = split_units(f"{title}\nAmber beacon: leave the room. Siren: go.\n\nExits\n\nBy the door.")
+    assert (first.text, first.is_title) == (title.strip(), True)
+    assert [(unit.text, unit.title, unit.is_title) for unit in below] == [
+        ("Amber beacon: leave the room.", title.strip(), False),
+        ("Siren: go.", title.strip(), False),
+        ("By the door.", "", False),
     ]
+
+
+@pytest.mark.parametrize("line", ["7. Leave the room.", "WIFI: GUEST", "7. Take " + "a coat " * 12])
+def test_other_lines_are_no_titles(line):
+    assert not any(unit.is_title for unit in split_units(f"{line}\nLeave it there.\n\nWait."))
+
+
+def test_a_question_inside_a_block_names_only_the_rest_of_its_block():
+    units = split_units(
+        "Can I pay by card?\nYes, all are taken.\nIs cash possible?\nNo, only cards.\n\nWe open at nine."
+    )
+    assert [unit.title for unit in units if not unit.text.endswith("?")] == [
+        "Can I pay by card?",
+        "Is cash possible?",
+        "",
+    ]
+    first, *others = split_units("Can I pay by card?\n\nYes, all are taken.\n\nAlso by phone.")
+    assert [unit.title for unit in (first, *others)] == ["", "Can I pay by card?", "Can I pay by card?"]
 
 
 def test_table_rows_carry_their_header():
@@ -56,6 +75,8 @@ def test_list_items_take_the_lines_that_continue_them():
 @pytest.mark.parametrize(
     "code",
     [
+        "  ()",
+        "INSERT INTO fees (name, price) VALUES (1, 2)",
         "rimectl probe replace --old KP22 --new KP23",
         "$ make run",
         "def f(x):\n    return x[1]",
@@ -123,12 +144,13 @@ def test_a_command_with_a_pipe_is_code_and_no_row():
 
 
 def test_a_mails_head_is_one_unit_and_its_subject_names_its_text():
-    head = "From: Ann Lee; Ben Ray; Carla Mendes; Dora Quist\nDate: Mon, 7 Oct 2024"
-    units = split_units(f"{head}\nSubject: RE: Lino recall\n\nAll,\nstop it.")
-    assert [(unit.text, unit.title) for unit in units] == [
+    head = "From: Ann Lee; Ben Ray; Carla Mendes; Dora Quist\nCC: Eve Roth\nDate: Mon, 7 Oct 2024"
+    units = split_units(f"{head}\nSubject: Order 4711. Please check\n\nAll,\nstop it.")
+    assert [(unit.text, unit.title) for unit in units if not unit.is_title] == [
         (" ".join(head.split()), ""),
-        ("All, stop it.", "Subject: RE: Lino recall"),
+        ("All, stop it.", "Subject: Order 4711. Please check"),
     ]
+    assert not any(unit.is_title for unit in split_units("Room: 7\nSubject: Physics\n\nBring a pen."))
 
 
 def test_a_version_with_its_date_is_a_heading():
@@ -139,6 +161,8 @@ def test_a_version_with_its_date_is_a_heading():
 def test_the_rows_of_a_table_of_flags_and_commands_are_rows():
     units = split_units("Flag | Meaning\n-n, --name | The name\n--dry-run | Only shows what would be done")
     assert [unit.text for unit in units] == ["-n, --name | The name", "--dry-run | Only shows what would be done"]
+    (bullet,) = split_units("- Use `ls -l | wc -l` to count files")
+    assert bullet.kind is UnitKind.BULLET
     _, second = split_units("Command | Meaning\nstop | Stops it\nstart --force | Starts it in any case")
     assert (second.kind, second.header) == (UnitKind.ROW, "Command | Meaning")
 

@@ -96,12 +96,16 @@ def test_the_status_is_what_the_document_states_at_its_start(line):
 @pytest.mark.parametrize(
     ("line", "status"),
     [
-        ("SUPERSEDED on 19 June 2024 by SB-05. Kept for the record.", "SUPERSEDED on 19 June 2024 by SB-05"),
+        ("SUPERSEDED on 19 June 2024 by v2.1. For the record.", "SUPERSEDED on 19 June 2024 by v2.1"),
         ("> **DEPRECATED since 4 March. Do not follow.**", "DEPRECATED since 4 March"),
+        ("> **SUPERSEDED by POL-15**", "SUPERSEDED by POL-15"),
+        ("SUPERSEDED.", "SUPERSEDED"),
         ("SUPERSEDED BY POL-15", "SUPERSEDED BY POL-15"),
+        ("DRAFT for the board", "DRAFT for the board"),
         ("# VERALTET, ersetzt durch Fassung 3", "VERALTET, ersetzt durch Fassung 3"),
         ("This page has been replaced by Rates 2025. It stays for audits.", "replaced by Rates 2025"),
-        ("Note: This old price list is no longer valid", "no longer valid"),
+        ("Note: This old list is no longer valid", "no longer valid"),
+        ("Dieses Dokument ist nicht mehr gültig.", "nicht mehr gültig"),
     ],
 )
 def test_a_warning_at_the_start_is_its_status(line, status):
@@ -112,17 +116,32 @@ def test_a_warning_at_the_start_is_its_status(line, status):
     ("title", "metadata"),
     [
         ("Rates (SUPERSEDED)", {"status": "SUPERSEDED"}),
-        ("service rates 2024 SUPERSEDED", {"status": "SUPERSEDED"}),
         ("[DEPRECATED] Old API", {"status": "DEPRECATED"}),
         ("DRAFT: Rules", {"status": "DRAFT"}),
         ("Rates 2024", {}),
         ("ARCHIVED DOCUMENTS", {}),
+        ("Pages that say DRAFT", {}),
         ("How to remove DEPRECATED calls", {}),
         ("DRAFT Beer", {}),
     ],
 )
-def test_a_word_in_capitals_in_the_title_is_its_status(title, metadata):
+def test_a_warning_in_the_title_is_its_status(title, metadata):
     assert finish(paragraph(), explicit_title=title).metadata == metadata
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("fees-2023-superseded.docx", "superseded"),
+        ("rates 2024 (DRAFT).csv", "DRAFT"),
+        ("runbooks/deprecated/failover.md", "deprecated"),
+        ("deprecated-calls.md", ""),
+        ("archived/mail.md", ""),
+    ],
+)
+def test_a_name_that_says_so_is_its_status(name, status):
+    document = finished(RawDocument(name, b""), source_type="text", blocks=[paragraph()])
+    assert document.metadata.get("status", "") == status
 
 
 @pytest.mark.parametrize(
@@ -133,13 +152,23 @@ def test_a_word_in_capitals_in_the_title_is_its_status(title, metadata):
         "Status codes: 4",
         "OBSOLETE EQUIPMENT",
         "DRAFT Beer",
+        "DRAFTed by Ann.",
+        "WITHDRAWN books are sold each May.",
+        "ARCHIVED-mail search",
         "Superseded rules are kept for ten years.",
         "This edition replaces the edition of 2022.",
+        "This plastic key is replaced by the front desk at no cost.",
+        "This popular machine was withdrawn in 1998.",
         "Deprecated: API version 2023-03",
     ],
 )
 def test_other_lines_state_no_status(line):
     assert finish(paragraph(line)).metadata == {}
+
+
+@pytest.mark.parametrize("kind", [BlockKind.TABLE, BlockKind.LIST, BlockKind.CODE])
+def test_only_prose_warns(kind):
+    assert finish(Block(kind, "- DEPRECATED: the old sign-in\nARCHIVED | 4")).metadata == {}
 
 
 def test_a_title_is_bounded():

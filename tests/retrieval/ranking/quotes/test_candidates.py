@@ -50,6 +50,20 @@ def test_a_sentence_of_few_words_is_quoted_with_the_next_one():
     ]
 
 
+def test_what_is_cut_off_is_not_quoted_with_the_next_sentence():
+    assert texts("be paid. The fee is due in May.") == ["The fee is due in May."]
+
+
+def test_steps_that_look_like_titles_stay_in_their_list():
+    steps = "1. Chop the onions\n2. Fry them\n3. Serve with rice\nServes four people."
+    assert texts(steps) == ["1. Chop the onions\n2. Fry them\n3. Serve with rice", "Serves four people."]
+
+
+def test_two_long_steps_are_quoted_one_by_one():
+    steps = [f"{number}. {'x' * 390}" for number in (1, 2)]
+    assert texts("\n".join(steps)) == steps
+
+
 def test_a_short_list_is_quoted_whole_with_the_sentence_that_announces_it():
     assert texts("Bring these:\n\n- a coat\n- boots") == ["Bring these:\n- a coat\n- boots"]
 
