@@ -27,6 +27,7 @@ def found(text):
         ("One [1].\n\nAnother without.", [("One.", (1,)), ("Another without.", ())]),
         ("A sentence\nover two lines [1].", [("A sentence\nover two lines.", (1,))]),
         ("Ask Dr. Solano, e.g. by mail [1].", [("Ask Dr. Solano, e.g. by mail.", (1,))]),
+        ("Es gilt bis 31. März [1]. Dann nicht.", [("Es gilt bis 31. März.", (1,)), ("Dann nicht.", (1,))]),
         ("The steps are:\n\n1. Drain it [1]\n2. **Stop** it [2]", [("Drain it", (1,)), ("Stop it", (2,))]),
         ("- `deployctl rollback` first [1]\n- then wait", [("deployctl rollback first", (1,)), ("then wait", ())]),
         ("# Draining\n\n> It drains. [1]", [("It drains.", (1,))]),

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from retrieval.answers.extractive import chosen_texts, extract_answer
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.llm.types import Task
+from retrieval.ranking.quotes.candidates import candidates
 from retrieval.ranking.quotes.conflicts import find_conflicts
-from retrieval.ranking.quotes.ranker import Asking
+from retrieval.ranking.quotes.ranker import Asking, Scored
 from tests.passages import judged, made
 
 QUESTION = "How many days of paid leave?"
@@ -68,6 +69,14 @@ def test_a_superseded_document_is_quoted_behind_its_status_where_none_answers_be
     worse = of(2, "Paid leave begins on Mondays.", "Leave", status="superseded")
     assert "[2]" not in answer_to(of(1, CURRENT, "Leave and absence"), worse)
     assert "[2]" in answer_to(of(1, CURRENT, "Leave and absence"), of(2, "Paid leave begins on Mondays.", "Leave"))
+
+
+@pytest.mark.parametrize(("score", "quoted"), [(1.9, OTHER), (2.1, CURRENT)])
+def test_a_superseded_document_that_answers_far_better_is_quoted(score, quoted):
+    passages = of(1, OTHER, "Rules", status="superseded"), of(2, CURRENT, "Leave")
+    (old,), (current,) = (candidates([passage], "", "english") for passage in passages)
+    (text,) = chosen_texts([Scored(old, {}, 5.0), Scored(current, {}, score)], (), max_characters=100)
+    assert quoted in text
 
 
 def test_a_title_about_old_things_does_not_make_a_document_old():

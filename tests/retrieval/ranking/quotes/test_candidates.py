@@ -50,6 +50,12 @@ def test_a_sentence_of_few_words_is_quoted_with_the_next_one():
     ]
 
 
+def test_neither_few_words_nor_code_announce_a_list():
+    assert texts("Yes. Bring these:\n\n- a coat\n- boots") == ["Yes.", "Bring these:\n- a coat\n- boots"]
+    code = "$ run --all\n$ stop --now:"
+    assert texts(f"{code}\n\n- a coat\n- boots") == [code, "- a coat\n- boots"]
+
+
 def test_what_is_cut_off_is_not_quoted_with_the_next_sentence():
     assert texts("be paid. The fee is due in May.") == ["The fee is due in May."]
 
