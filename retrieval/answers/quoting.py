@@ -50,7 +50,7 @@ def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...
     near = [
         at
         for at, it in enumerate(ranked)
-        if it.score >= ranked[0].score - _FAR_BEHIND and not (at and it.candidate.says_nothing)
+        if it.score >= ranked[0].score - _FAR_BEHIND and not (at and it.candidate.is_unfinished)
     ]
     for at in sorted(near, key=lambda at: -_worth(ranked[at])):
         candidate = ranked[at].candidate

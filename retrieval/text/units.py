@@ -111,8 +111,9 @@ def _with_titles(units: Sequence[Unit]) -> Iterator[Unit]:
     names_block = False  #: Whether the name, a question inside a block, is only for the rest of its block.
     for at, unit in enumerate(units):
         is_title = _is_title(units, at)
-        is_named = name and name.heading == unit.heading and not (names_block and name.block != unit.block)
-        yield replace(unit, is_title=is_title, title=name.text if name and is_named else "")
+        is_named = name and name.heading == unit.heading and (name.block == unit.block or not names_block)
+        title = name.text if name and is_named else ""
+        yield replace(unit, is_title=is_title, title=title) if is_title or title else unit
         if is_title or (unit.kind is UnitKind.SENTENCE and unit.text.endswith("?")):
             name, names_block = unit, not (is_title or _opens_block(units, at))
 

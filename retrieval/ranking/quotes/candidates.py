@@ -51,7 +51,7 @@ class Candidate:
         return self.units[first - 1].text if has_before else ""
 
     @property
-    def says_nothing(self) -> bool:
+    def is_unfinished(self) -> bool:
         """Whether it is a line that is cut off or announces something, without a figure, a field or a full stop."""
         text = self.quoted[-1].text
         if self.quoted[-1].kind is not UnitKind.SENTENCE or any(map(str.isdigit, text)) or ": " in text:
