@@ -87,7 +87,7 @@ def test_the_description_of_an_api_is_used_under_the_policy(alice, path):
     page = alice.page
     alice.open(path)
     operation = page.locator(".opblock-summary-control").first
-    operation.click()
+    operation.click(timeout=60_000)  # Drawing hundreds of operations takes seconds.
     expect(page.locator(".opblock.is-open").first).to_be_visible()
     expect(page.get_by_role("button", name="Execute").first).to_be_visible()
 
