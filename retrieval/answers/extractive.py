@@ -88,8 +88,12 @@ def chosen_texts(
 
 
 def _with_further(texts: Sequence[str], quotes: Sequence[Quote], ranked: Sequence[Scored]) -> tuple[str, ...]:
-    """Return the texts of quotes with a remark before the first of those that are far behind the best one."""
-    near = {unit.text for it in ranked if it.score >= ranked[0].score - _NEAR for unit in it.candidate.quoted}
+    """Return the texts of quotes with a remark before the first of those that are far behind the best one.
+
+    A row that the numbers of the question pick is never far behind.
+    """
+    likely = (it.candidate for it in ranked if it.candidate.is_picked or it.score >= ranked[0].score - _NEAR)
+    near = {unit.text for candidate in likely for unit in candidate.quoted}
     first = next((at for at, it in enumerate(quotes) if near.isdisjoint(unit.text for unit in it.units)), len(texts))
     return (*texts[:first], *_as_further(texts[first:]))
 

@@ -26,6 +26,7 @@ class Candidate:
     passage: Passage
     units: tuple[Unit, ...]  #: All units of the passage.
     run: range  #: Indices of those to quote.
+    is_picked: bool = False  #: Whether it is the row of a table that the numbers of the question pick.
 
     @cached_property
     def quoted(self) -> tuple[Unit, ...]:
@@ -84,7 +85,8 @@ def candidates(passages: Sequence[Passage], question: str, language: str) -> tup
         headers = {unit.header for unit in units if unit.kind is UnitKind.FIGURES}
         every = (run for run in runs(passage.hit.chunk.text) if units[run.start].text not in headers)
         kept = (run for run in every if decided.isdisjoint(run) and not _says_nothing(units, run))
-        found += (Candidate(passage, units, run) for run in (*kept, *(range(row, row + 1) for row in picked_rows)))
+        found += (Candidate(passage, units, run) for run in kept)
+        found += (Candidate(passage, units, range(row, row + 1), is_picked=True) for row in picked_rows)
     return tuple(found)
 
 

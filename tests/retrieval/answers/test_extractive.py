@@ -224,6 +224,14 @@ def test_what_is_far_behind_the_best_quote_comes_after_a_remark():
     assert quoted(5.0, 4.0, 2.9, characters=full) == (first, second, third)
 
 
+def test_a_row_that_a_number_picks_is_not_far_behind():
+    table = made(1, "Role | Orders up to\nLead | 1,000 euros\nDirector | 50,000 euros\n\nTwo people sign.")
+    sentence, row = candidates([table], "Who signs 20,000 euros?", "english")
+    texts = chosen_texts([Scored(sentence, {}, 5.0), Scored(row, {}, 1.0)], (), max_characters=700)
+    assert ["Director" in text for text in texts] == [False, True]
+    assert not any("Also found" in text for text in texts)
+
+
 def test_what_says_nothing_alone_is_only_quoted_if_it_is_the_best():
     (whole,), (part,) = (
         candidates([made(at, text)], "", "english") for at, text in ((1, "It is free."), (2, "Version B"))
