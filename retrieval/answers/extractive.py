@@ -45,14 +45,14 @@ _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
 def chosen_texts(
-    ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, is_past: bool = False, max_characters: int
+    ranked: Sequence[Scored], conflicts: Sequence[Conflict], *, is_about_past: bool = False, max_characters: int
 ) -> tuple[str, ...]:
     """Return the quotes that fit into some characters, best first, with what is said otherwise behind the first one.
 
     Of a conflict only the statement that counts most is quoted as an answer. What an equal document says is always
     there, what an older version says only if it is about the best quote, and what holds for other years never. Nothing
     else is quoted from an older version that calls itself superseded or a draft. Without a conflict superseded
-    documents are only quoted if they answer far better than current ones, or best where the question `is_past`,
+    documents are only quoted if they answer far better than current ones, or best where the question `is_about_past`,
     behind their status. Quotes far behind the best, and those behind what is said otherwise, come after a remark.
     """
     conflicts = [it for it in conflicts if it.is_central or any(holds(one.candidate, it.first) for one in ranked)]
@@ -67,7 +67,7 @@ def chosen_texts(
         and not any(holds(it.candidate, claim) for claim in lesser)
     ]
     current = [it for it in rest if not is_superseded(it.candidate.passage)]
-    if current and current[0].score >= rest[0].score - (0 if is_past else _OUTDATED):
+    if current and current[0].score >= rest[0].score - (0 if is_about_past else _OUTDATED):
         rest = current
     quotes = choose(rest, max_characters=max_characters)
     conflict = _shown(conflicts, quotes)
@@ -175,7 +175,7 @@ def extract_answer(task: Task) -> Answer:
         if task.is_follow_up:  # What the answer before it showed is not shown again.
             conflicts = tuple(it for it in conflicts if any(holds(one.candidate, it.first) for one in ranked))
         left = MAX_CHARACTERS - len(first) - len(_GAP)
-        quotes = chosen_texts(ranked, conflicts, is_past=asks_past(task.question), max_characters=left)
+        quotes = chosen_texts(ranked, conflicts, is_about_past=asks_past(task.question), max_characters=left)
         if task.answerability and task.answerability.confidence < _IMPROBABLE:
             quotes = quotes[:_MAX_IMPROBABLE]
     text = _GAP.join((first, *quotes)) if quotes else _refusal(task, passages)

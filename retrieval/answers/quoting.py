@@ -42,8 +42,8 @@ def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...
 
     They are taken by their scores less what their length costs: two sentences that fit in the place of a table are as
     likely to answer. A candidate that contains another, such as the list of an item, takes its place. One that does not
-    fit alone, such as a table with its header, is only quoted if none fits, and one that says nothing alone, such as an
-    unfinished line, only if it is the best. Expects the best candidate first.
+    fit alone, such as a table with its header, is only quoted if none fits, and an unfinished line only if it is the
+    best. Expects the best candidate first.
     """
     chosen: dict[int, Candidate] = {}  # By their places in the answer.
     quotes: tuple[Quote, ...] = ()

@@ -57,11 +57,5 @@ def continues(before: str, after: str) -> bool:
 
 
 @cache
-def months() -> Mapping[str, int]:
-    """Return the number of each month by its names, in lower case."""
-    return {name: int(number) for number, names in _words()["months"].items() for name in names}
-
-
-@cache
 def _words() -> Mapping[str, Any]:
     return tomllib.loads((files("retrieval.text") / "sentences.toml").read_text(encoding="utf-8"))

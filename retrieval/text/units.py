@@ -15,6 +15,7 @@ _BULLET: Final = re.compile(r"\s*[-*•–]\s+\S")  # noqa: RUF001 -- an en dash
 _NUMBERED: Final = re.compile(r"\s*(?:\d{1,3}|[a-z])[.)]\s+\S")
 CELL_BAR: Final = " | "
 _CACHED_TEXTS: Final = 1_000  #: Several searches and several parts of a search split the same passages.
+#: A line of a mail's head, of which a block has at least two.
 _MAIL_FIELD: Final = re.compile(
     r"(?:From|To|Cc|CC|Date|Sent|Subject|Von|An|Datum|Gesendet|Betreff|De|À|Envoyé|Objet|Para|Fecha|Enviado|Asunto): \S"
 )
@@ -29,7 +30,7 @@ _MAX_CODE_LENGTH: Final = 400  #: A longer block of code is split before its com
 _MAX_FIGURES_LENGTH: Final = 200
 _MIN_FIGURES: Final = 2
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
-_FIRST_FLAG: Final = re.compile(r"\s*--?\w")
+_FIRST_FLAG: Final = re.compile(r"\s*--?\w")  #: What the first cell of a row about a flag begins with.
 _COMMENTS: Final = ("#", "//", "--", "/*", "<!--")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08

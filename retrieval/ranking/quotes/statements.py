@@ -14,7 +14,6 @@ from retrieval.ranking.quotes.asked import cues
 from retrieval.ranking.quotes.quantities import is_year, unit_beside, unit_of
 from retrieval.text.language import common_words
 from retrieval.text.numbers import in_english
-from retrieval.text.sentences import months
 
 _CACHED_TEXTS: Final = 4_000
 _CACHED_WORDS: Final = 20_000
@@ -182,6 +181,12 @@ def _tokens() -> re.Pattern[str]:
         rf"|{_WORD.pattern}",
         re.IGNORECASE,
     )
+
+
+@cache
+def months() -> dict[str, int]:
+    """Return the number of each month by its names, in lower case."""
+    return {name: int(number) for number, names in cues()["months"].items() for name in names}
 
 
 @cache

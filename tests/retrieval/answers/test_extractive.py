@@ -232,7 +232,7 @@ def test_a_row_that_a_number_picks_is_not_far_behind():
     assert not any("Also found" in text for text in texts)
 
 
-def test_what_says_nothing_alone_is_only_quoted_if_it_is_the_best():
+def test_an_unfinished_line_is_only_quoted_if_it_is_the_best():
     (whole,), (part,) = (
         candidates([made(at, text)], "", "english") for at, text in ((1, "It is free."), (2, "Version B"))
     )
@@ -240,9 +240,9 @@ def test_what_says_nothing_alone_is_only_quoted_if_it_is_the_best():
     def quoted(*ranked):
         return [quote.numbers for quote in choose(ranked, max_characters=700)]
 
-    best, fragment = Scored(whole, {}, 5.0), Scored(part, {}, 4.0)
-    assert quoted(best, fragment) == [(1,)]
-    assert quoted(replace(fragment, score=6.0), best) == [(2,), (1,)]
+    best, unfinished = Scored(whole, {}, 5.0), Scored(part, {}, 4.0)
+    assert quoted(best, unfinished) == [(1,)]
+    assert quoted(replace(unfinished, score=6.0), best) == [(2,), (1,)]
 
 
 def test_length_costs_and_what_replaces_an_item_takes_its_place():
