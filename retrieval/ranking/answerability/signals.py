@@ -14,6 +14,7 @@ from typing import Final
 from retrieval.engine.types import NOISE, ChunkId, Passage, QueryTerms, Ranking, RunCosines, ScoreType, Term
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
+from retrieval.text.language import question_language
 from retrieval.text.units import split_units
 
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -53,8 +54,8 @@ Lexemes = frozenset[str]
 def entities(question: str, *, known: frozenset[str], stem: Callable[[str], str]) -> tuple[Entity, ...]:
     """Return the names in a question as sets of its `known` lexemes: quoted phrases and capitalised words.
 
-    A capitalised word that begins a sentence is none, unless it is written in capitals; neither is anything in a
-    question without a small letter.
+    A capitalised word that begins a sentence is none, unless it is written in capitals; neither is a German noun, nor
+    anything in a question without a small letter.
     """
     if question.upper() == question:
         return ()
@@ -93,8 +94,10 @@ def numbers(lexemes: frozenset[str]) -> frozenset[str]:
 
 def _names(question: str) -> Iterator[str]:
     run: list[re.Match[str]] = []
+    are_nouns_capitalised = question_language(question) == "german"
     for word in _WORD.finditer(question):
-        if not _is_capitalised(question, word):
+        is_name = _is_initialism(word[0]) or (not are_nouns_capitalised and _is_capitalised(question, word))
+        if not is_name:
             continue
         if run and not _JOINING.match(question[run[-1].end() : word.start()]):
             yield question[run[0].start() : run[-1].end()]
@@ -104,13 +107,16 @@ def _names(question: str) -> Iterator[str]:
         yield question[run[0].start() : run[-1].end()]
 
 
+def _is_initialism(word: str) -> bool:
+    return 1 < len(word) <= _MAX_INITIALISM_LENGTH and word[0].isupper() and word.isupper()
+
+
 def _is_capitalised(question: str, word: re.Match[str]) -> bool:
-    text = word.group()
-    if not text[0].isupper() or text == "I":
+    """Return whether a word begins with a capital inside a sentence."""
+    if not word[0][0].isupper() or word[0] == "I":
         return False
-    is_initialism = 1 < len(text) <= _MAX_INITIALISM_LENGTH and text.isupper()
     before = question[max(0, word.start() - _LOOK_BACK_CHARACTERS) : word.start()]
-    return is_initialism or not _SENTENCE_START.search(before)
+    return not _SENTENCE_START.search(before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,16 @@ from functools import cache
 from typing import Final
 
 from retrieval.ranking.quotes.asked import any_of, cues
+from retrieval.text.language import common_words
 from retrieval.text.numbers import in_english
 
 #: With its sign, but not within a word or a code ("RIME-4107"); a hyphen between two numbers is no sign ("1-3").
-_NUMBER: Final = re.compile(
-    r"(?:(?<![\w.,])[-\u2212+]|(?<![\w.,\-])|(?<=\d-))(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3}){1,4}(?!\w)|\d{1,12}(?!\d))(?:\.\d+)?"
-)
-_DATE: Final = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
+_DIGITS: Final = r"(?:(?<![\w.,])[-\u2212+]|(?<![\w.,\-])|(?<=\d-))(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3}){1,4}(?!\w)|\d{1,12}(?!\d))(?:\.\d+)?"
+_DIGITAL_DATE: Final = r"\d{1,4}(?P<sign>[-/.])\d{1,2}(?P=sign)\d{1,4}"
 _SEPARATORS: Final = re.compile(r"[,\u00a0\u202f'\u2019]")
 _WORD: Final = re.compile(r"[^\W\d_]+|[°$€£%]+[^\W\d_]?")
+_WORD_BEFORE: Final = re.compile(r"(?<![^\W_])([^\W\d_]{2,20}) \Z")
+_LOOK_BACK: Final = 24
 _MAX_UNIT_WORDS: Final = 3  #: Words behind a number of a question that may name its unit: "4 cluster manager nodes".
 _FIRST_YEAR: Final = 1900
 _LAST_YEAR: Final = 2100
@@ -28,6 +29,9 @@ class Quantity:
 
     value: float
     units: frozenset[str]
+    text: str = ""  #: As it is written, without a multiple.
+    label: str = ""  #: The word before it, of which it may be the number: "week 25"; empty for a common word.
+    words: frozenset[str] = frozenset()  #: The words of the question.
 
     @property
     def is_year(self) -> bool:
@@ -42,6 +46,7 @@ class Interval:
     low: float
     high: float
     units: frozenset[str]
+    is_limit: bool = False  #: Whether words make it one: "100-184" may be a code.
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
@@ -50,8 +55,16 @@ class Interval:
 def quantities(question: str, language: str) -> tuple[Quantity, ...]:
     """Return the numbers of a question in a language, except those within codes."""
     text = in_english(question, language)
+    words = _words(text) - common_words(language)
     return tuple(
-        Quantity(_value(found), _units_around(text, found, _MAX_UNIT_WORDS)) for found in _NUMBER.finditer(text)
+        Quantity(
+            _value(found),
+            _units_around(text, found, _MAX_UNIT_WORDS),
+            found["number"],
+            _label(text, found.start(), language),
+            words,
+        )
+        for found in _number().finditer(text)
     )
 
 
@@ -74,20 +87,21 @@ def interval(cell: str, header: str, language: str) -> Interval | None:
     A bound may be in the cell ("over 5 years", "-25 °C and colder", "1 to 3") or in the header ("Orders up to").
     """
     cell = in_english(cell, language)
-    numbers = list(_NUMBER.finditer(cell))
-    if not numbers or _DATE.search(cell):
+    numbers = list(_number().finditer(cell))
+    if not numbers or _date().search(cell):
         return None
     first, value = numbers[0], _value(numbers[0])
     units = frozenset[str]().union(*(_units_around(cell, it, 1) for it in numbers[:2])) or _units_of(header)
-    if len(numbers) > 1 and _is(cell[first.end() : numbers[1].start()], "between"):
+    between = cell[first.end() : numbers[1].start()] if len(numbers) > 1 else ""
+    if between and _is(between, "between"):
         second = _value(numbers[1])
-        return Interval(min(value, second), max(value, second), units)
+        return Interval(min(value, second), max(value, second), units, any(map(str.isalpha, between)))
     around = f"{cell[: first.start()]} | {cell[first.end() :]}"
     for text in (around, header):
         if _is(text, "high"):
-            return Interval(-math.inf, value, units)
+            return Interval(-math.inf, value, units, is_limit=True)
         if _is(text, "low"):
-            return Interval(value, math.inf, units)
+            return Interval(value, math.inf, units, is_limit=True)
     return Interval(value, value, units)
 
 
@@ -96,17 +110,33 @@ def picked(
 ) -> int | None:
     """Return the row that the numbers of a question pick, None if they pick none or all.
 
-    A row fits if one of its cells has the number's unit and stands for an interval with the number in it; the narrowest
-    interval wins. Only a column that gives at least two different intervals, and one in half of the rows, can pick.
+    A row fits if one of its cells has the number's unit and stands for an interval with the number in it; of those with
+    the most words of the question the narrowest interval wins. Only a column that gives at least two different
+    intervals, and one in half of the rows, can pick. A column that is named like the number comes first, as *Week* for
+    "week 25"; a number that is part of a name in the table, as "zone 3", picks nothing.
     """
-    for quantity in asked:
-        for column in range(len(header)):
-            cells = [interval(row[column], header[column], language) if column < len(row) else None for row in rows]
-            fitting = [(at, it) for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])]
-            found = list(filter(None, cells))
-            if fitting and len(set(found)) > 1 and 2 * len(found) >= len(rows):
-                return min(fitting, key=lambda it: (it[1].high - it[1].low, it[1].high, -it[1].low))[0]
+    texts = [cell.lower() for row in (header, *rows) for cell in row]
+    free = [it for it in asked if not it.label or not any(_names(it, text) for text in texts)]
+    named = [(it, column) for it in free for column in range(len(header)) if _is_labelled(it, header[column])]
+    every = [(it, column) for it in free for column in range(len(header))]
+    for quantity, column in (*named, *every):
+        cells = [interval(row[column], header[column], language) if column < len(row) else None for row in rows]
+        fitting = [(at, it) for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])]
+        found = list(filter(None, cells))
+        if fitting and len(set(found)) > 1 and 2 * len(found) >= len(rows):
+            shared = {at: len(quantity.words & _words(" ".join(rows[at]))) for at, _ in fitting}
+            return min(fitting, key=lambda it: (-shared[it[0]], it[1].high - it[1].low, it[1].high, -it[1].low))[0]
     return None
+
+
+def _is_labelled(quantity: Quantity, header: str) -> bool:
+    """Return whether a column is named like a number of the question."""
+    return bool(quantity.label) and _unit(quantity.label) in _words(header)
+
+
+def _names(quantity: Quantity, text: str) -> bool:
+    """Return whether a text in lower case holds a number behind the word that it has in the question."""
+    return re.search(rf"\b{re.escape(quantity.label)} {re.escape(quantity.text)}(?![\w.,])", text) is not None
 
 
 def _fits(quantity: Quantity, cell: Interval, header: str) -> bool:
@@ -114,15 +144,24 @@ def _fits(quantity: Quantity, cell: Interval, header: str) -> bool:
         return False
     if quantity.is_year:
         return cell.low == cell.high
+    if _is_labelled(quantity, header):
+        return True
     known = quantity.units & _names_of_units()
     if known:
         return bool(known & (cell.units | _units_of(header)))
-    # A number without a known unit: its words must be those of the column, or the cell is a limit.
-    return bool(quantity.units & (cell.units | _words(header))) or math.inf in {-cell.low, cell.high}
+    # A number without a known unit: its words must be those of the column, or the cell a limit.
+    return bool(quantity.units & (cell.units | _words(header))) or cell.is_limit
 
 
 def _value(found: re.Match[str]) -> float:
-    return float(_SEPARATORS.sub("", found[0]).replace("\u2212", "-"))
+    number = float(_SEPARATORS.sub("", found["number"]).replace("\u2212", "-"))
+    return number * _multiples().get((found["multiple"] or "").lower(), 1)
+
+
+def _label(text: str, start: int, language: str) -> str:
+    before = _WORD_BEFORE.search(text[max(0, start - _LOOK_BACK) : start])
+    word = before[1].lower() if before else ""
+    return "" if word in common_words(language) else word
 
 
 def _units_around(text: str, number: re.Match[str], count: int) -> frozenset[str]:
@@ -155,6 +194,23 @@ def _is(text: str, bound: str) -> bool:
 def is_year(value: float) -> bool:
     """Return whether a number can be a year."""
     return _FIRST_YEAR <= value <= _LAST_YEAR
+
+
+@cache
+def _number() -> re.Pattern[str]:
+    multiples = "|".join(map(re.escape, _multiples()))
+    return re.compile(rf"(?P<number>{_DIGITS})(?: ?(?P<multiple>{multiples})(?!\w))?", re.IGNORECASE)
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    names = "|".join(name for names in cues()["months"].values() for name in names)
+    return re.compile(rf"{_DIGITAL_DATE}|\d\.? (?:{names})(?!\w)|\b(?:{names})\.? \d", re.IGNORECASE)
+
+
+@cache
+def _multiples() -> Mapping[str, float]:
+    return {word: 10.0 ** int(power) for power, words in cues()["multiples"].items() for word in words}
 
 
 @cache

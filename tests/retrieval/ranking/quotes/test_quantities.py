@@ -24,6 +24,11 @@ ROOMS = [
 ]
 ROOMS_HEADER = ["Room", "Longest stay"]
 PRICES = [["2024", "45.00"], ["2025", "50.00"], ["2026", "65.00"]]
+DUTY = [["25", "16 June 2025", "Roth"], ["26", "23 June 2025", "Prade"]]
+ANSWERS = [["2", "3 days", "1 day"], ["3", "5 days", "2 days"]]
+SERIES = [["3.0", "17 March 2025"], ["3.1", "20 November 2025"]]
+PREMIUMS = [["up to 150,000", "182", "298"], ["over 150,000 up to 350,000", "291", "487"]]
+RATES = [["Young", "up to 5,000"], ["Notice 60", "up to 25,000"], ["Notice 60", "over 25,000"], ["Easy", "over 25,000"]]
 NODES = [["3", "1"], ["4", "1"], ["5", "2"]]
 
 
@@ -34,6 +39,7 @@ NODES = [["3", "1"], ["4", "1"], ["5", "2"]]
         ("longer than 1.5 hours or 90 minutes", [1.5, 90.0]),
         ("at \u221225 °C", [-25.0]),
         ("RIME-4107 and v2 and T6", []),
+        ("£1.2 million, 20k or 3 mn euros in 5 minutes", [1_200_000.0, 20_000.0, 3_000_000.0, 5.0]),
         ("no number", []),
     ],
 )
@@ -63,7 +69,7 @@ def test_a_cell_stands_for_an_interval_bounded_by_its_words_or_by_its_header(cel
     assert (found.low, found.high) == (low, high)
 
 
-@pytest.mark.parametrize("cell", ["none", "", "2026-11-12", "12.11.2026"])
+@pytest.mark.parametrize("cell", ["none", "", "2026-11-12", "12.11.2026", "ended 12 November 2026", "Nov. 2026"])
 def test_a_cell_without_a_number_or_with_a_date_is_no_interval(cell):
     assert interval(cell, "", "english") is None
 
@@ -80,6 +86,13 @@ def test_a_cell_without_a_number_or_with_a_date_is_no_interval(cell):
         ("price in 2025", PRICES, ["Year", "Euros"], 1),
         ("price in 2019", PRICES, ["Year", "Euros"], None),
         ("we run 4 cluster manager nodes", NODES, ["Cluster manager nodes", "Failures"], 1),
+        ("Who is on call in week 25?", DUTY, ["Week", "From", "Manager"], 0),
+        ("severity 3, Basic plan", ANSWERS, ["Severity", "Basic", "Premium"], 1),
+        ("Until when is 3.1 supported?", SERIES, ["Series", "Supported until"], None),
+        ("premium in zone 3 for a sum of 300,000", PREMIUMS, ["Sum", "Zone 1", "Zone 3"], 1),
+        ("interest of Notice 60 on 40,000", RATES, ["Account", "Balance"], 2),
+        ("May the managing director sign 20,000 euros?", LIMITS, LIMITS_HEADER, 4),
+        ("Who may sign 0.2 million euros?", LIMITS, LIMITS_HEADER, 4),
         ("how long for 20 people", ROOMS, ROOMS_HEADER, None),
         ("no number", LIMITS, LIMITS_HEADER, None),
     ],
