@@ -20,9 +20,9 @@ _LANGUAGES: Final = (
     "arabic armenian basque catalan danish dutch english finnish french german greek hindi hungarian indonesian irish "
     "italian lithuanian nepali norwegian portuguese romanian russian serbian spanish swedish tamil turkish yiddish"
 )
-#: Text search configurations of every server from PostgreSQL 14, with labels.
+#: Text search configurations of every server from PostgreSQL 14, with labels; the first sync chooses one for "".
 LANGUAGE_CHOICES: Final = (
-    ("", "Installation default"),
+    ("", "Automatic"),
     ("simple", "Any (no stemming)"),
     *((language, language.capitalize()) for language in _LANGUAGES.split()),
 )

@@ -63,7 +63,8 @@ class Connection(models.Model):
         max_length=20,
         choices=LANGUAGE_CHOICES,
         blank=True,
-        help_text="Decides how words are stemmed for full-text search. A change takes effect with the next sync.",
+        help_text="Decides how words are stemmed for full-text search. Automatic: that of most documents of the first sync."
+        " A change takes effect with the next sync.",
     )
     chunk_profile = models.CharField(
         max_length=20,

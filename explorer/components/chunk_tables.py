@@ -12,7 +12,7 @@ from corecube.scope import ConnectionFacts
 from explorer.components.snippets import Segment, Stem, highlight
 from retrieval.engine.types import Hit
 from retrieval.engine.words import stemmer
-from retrieval.text.units import CELL_BAR, is_header, is_row
+from retrieval.text.units import cells_of, has_header, is_row
 
 _MAX_ROWS: Final = 3  #: Of a hit.
 _MIN_SHARE: Final = 0.5  #: Share of a snippet's characters in complete rows from which they are shown as a table.
@@ -75,7 +75,7 @@ def _parts(text: str) -> Iterator[str | list[str]]:
 
 
 def _split(lines: list[str]) -> tuple[str, list[str]]:
-    return (lines[0], lines[1:]) if is_header(lines[0]) else ("", lines)
+    return (lines[0], lines[1:]) if has_header(lines) else ("", lines)
 
 
 def _plain(lines: list[str]) -> Table:
@@ -88,4 +88,4 @@ def _plain_row(line: str) -> Row:
 
 
 def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.split(CELL_BAR)]
+    return [cell.strip() for cell in cells_of(line)]

@@ -10,7 +10,7 @@ from typing import Final
 from retrieval.llm.citations import escape_markers
 from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.ranking.quotes.ranker import Scored
-from retrieval.text.units import Unit, UnitKind
+from retrieval.text.units import Unit, UnitKind, cells_of
 
 _MAX_QUOTED: Final = 8
 _FAR_BEHIND: Final = 6.0  #: Candidates whose log-odds are so much below the best one's are not quoted.
@@ -115,8 +115,8 @@ def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:
         fences = ["`" * max(_MIN_FENCE, length + 1) for length in longest]
         return "\n\n".join(f"{fence}\n{it.text}\n{fence}" for fence, it in zip(fences, units, strict=True))
     if kind is UnitKind.ROW:
-        header = header or " | ".join("" for _ in units[0].text.split(" | "))
-        rule = " | ".join("---" for _ in header.split(" | "))
+        header = header or " | ".join("" for _ in cells_of(units[0].text))
+        rule = " | ".join("---" for _ in cells_of(header))
         return "\n".join(f"> | {escape_markers(line)} |" for line in (header, rule, *(unit.text for unit in units)))
     texts = [header, *(unit.text for unit in units)] if header else [unit.text for unit in units]
     separator = " " if kind is UnitKind.SENTENCE else "\n"

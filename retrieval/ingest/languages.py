@@ -10,7 +10,8 @@ from corecube.models.access import LANGUAGE_CHOICES
 from retrieval.models import Chunk
 
 _SAMPLE: Final = 500  #: Chunks that are looked at.
-_ANY: Final = "simple"
+ANY: Final = "simple"  #: The text search configuration that reads words of any language, without stems.
+LANGUAGES: Final = frozenset(language for language, _ in LANGUAGE_CHOICES) - {"", ANY}
 
 
 def read_language(connection: Connection) -> str:
@@ -26,5 +27,5 @@ def misread_language(connection: Connection) -> str:
     sample = Chunk.objects.filter(connection_id=connection.pk).values_list("language", flat=True)[:_SAMPLE]
     counts = Counter(filter(None, sample))
     language, most = max(counts.items(), key=lambda it: it[1], default=("", 0))
-    is_misread = read_language(connection) not in {language, _ANY} and language in dict(LANGUAGE_CHOICES)
+    is_misread = read_language(connection) not in {language, ANY} and language in LANGUAGES
     return language if is_misread and 2 * most > counts.total() else ""

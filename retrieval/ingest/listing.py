@@ -20,6 +20,7 @@ from corecube.connectors.upload import UploadConnector
 from corecube.models import AuditEvent, Connection
 from corecube.sanitise import storable
 from retrieval.ingest.dry_run import DryRun
+from retrieval.ingest.first_language import with_language
 from retrieval.ingest.prepared_document import version_mark
 from retrieval.ingest.problems import TRANSIENT, clear_problems, record_problems
 from retrieval.ingest.run import Job, Progress, Steps, SyncEndedError, item_to_json, reload
@@ -43,7 +44,7 @@ _COUNTS: Final = ("seen", "added", "changed", "unchanged", "failed", "deleted")
 class Listing:
     """One pass over a source. After an interrupted pass, the next one keeps the items that are done."""
 
-    job: Job
+    job: Job  #: After the pass, with the language that a new connection got.
     progress: Progress
     steps: Steps
     #: Ids of all items of the source, 16 bytes each, to find the missing documents at the end.
@@ -57,6 +58,7 @@ class Listing:
         """List the source, or only its changes. Raises what the connector raises, and SyncEndedError."""
         connector, connection = self.job.source.connector, self.job.target.connection
         connector.check()
+        self.job = with_language(self.job, self.steps)
         # Files that were uploaded to another place are not gone.
         if isinstance(connector, UploadConnector) and _has_uploads(connection):
             connector.require_files()

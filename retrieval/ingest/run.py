@@ -7,7 +7,6 @@ from enum import StrEnum
 from time import monotonic
 from typing import Any, Final
 
-from django.conf import settings
 from django.utils import timezone
 
 from corecube.connectors import connector_for
@@ -17,6 +16,7 @@ from retrieval.graph.addresses import Place
 from retrieval.index import active
 from retrieval.index.embedding_index import ensure_index
 from retrieval.ingest.encode import Target
+from retrieval.ingest.languages import read_language
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.models import Sync
@@ -129,16 +129,11 @@ def job_of(sync: Sync, source: Source | None = None) -> Job:
         connection=connection,
         encoder=encoder,
         index=ensure_index(encoder),
-        text_search_config=text_search_config_of(connection),
+        text_search_config=read_language(connection),
         # The same time for all documents of the sync, whichever worker stores them.
         synced_at=sync.started_at or timezone.now(),
     )
     return Job(sync, source, target, limits_of(connection))
-
-
-def text_search_config_of(connection: Connection) -> str:
-    """Return the PostgreSQL text search configuration of a connection's documents."""
-    return connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG
 
 
 def limits_of(connection: Connection) -> ChunkLimits:

@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from corecube.connectors import is_incremental
 from corecube.models import Connection
+from retrieval.ingest.languages import read_language
 from retrieval.ingest.prepared_document import fingerprint
-from retrieval.ingest.run import limits_of, text_search_config_of
+from retrieval.ingest.run import limits_of
 from retrieval.models import Sync, SyncItem
 
 _JITTER: Final = 0.1  #: Share of the interval by which a start is earlier, so that connections do not start together.
@@ -72,7 +73,7 @@ def changes_since(connection: Connection) -> datetime | None:
 def settings_mark(connection: Connection) -> str:
     """Return the SHA-256 of every setting that decides which items are listed and what is stored of them."""
     source = json.dumps([connection.kind, connection.config, connection.sealed_secrets], sort_keys=True)
-    made_by = (text_search_config_of(connection), limits_of(connection), connection.source_type)
+    made_by = (read_language(connection), limits_of(connection), connection.source_type)
     return fingerprint(source.encode(), recipe=f"settings {made_by} {settings.CORECUBE_MAX_FILE_BYTES}")
 
 

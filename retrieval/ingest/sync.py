@@ -105,7 +105,9 @@ def _run(sync: Sync, source: Source | None, progress: Progress) -> None:
     worker, steps = uuid4(), new_steps()
     with Watchdog(sync, worker, steps), _releasing(worker):
         if sync.kind != Sync.Kind.RETRY:
-            Listing(job, progress, steps).run()
+            listing = Listing(job, progress, steps)
+            listing.run()
+            job = listing.job
         work = Work(job, worker, progress, steps)
         while work.process_batch() or has_open_items(sync):
             reload(sync)

@@ -1,7 +1,7 @@
 """Splitting a chunk's text into units that can be quoted: sentences, list items, table rows, code. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -12,6 +12,7 @@ from retrieval.text.sentences import ends_as_sentence, split_sentences
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
 _BULLET: Final = re.compile(r"\s*[-*•–]\s+\S")  # noqa: RUF001 -- an en dash is a bullet too
+_SIGN: Final = re.compile(r"\W")  #: Of an item; numbers are no signs.
 _NUMBERED: Final = re.compile(r"\s*(?:\d{1,3}|[a-z])[.)]\s+\S")
 CELL_BAR: Final = " | "
 _CACHED_TEXTS: Final = 1_000  #: Several searches and several parts of a search split the same passages.
@@ -51,6 +52,9 @@ class UnitKind(StrEnum):
     CODE = "code"
 
 
+_ITEMS: Final = frozenset({UnitKind.BULLET, UnitKind.STEP})
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A piece of text that can be quoted."""
@@ -73,7 +77,7 @@ class Unit:
     @property
     def is_item(self) -> bool:
         """Whether it is a list item or a step."""
-        return self.kind in {UnitKind.BULLET, UnitKind.STEP}
+        return self.kind in _ITEMS
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
@@ -100,10 +104,22 @@ def is_row(line: str) -> bool:
     return CELL_BAR in line and not _is_command(line)
 
 
+def cells_of(row: str) -> list[str]:
+    """Return the cells of a row, also those at its ends that are empty, whose blanks are lost."""
+    row = row.strip()
+    return f"{' ' * row.startswith('| ')}{row}{' ' * row.endswith(' |')}".split(CELL_BAR)
+
+
 def is_header(line: str) -> bool:
     """Return whether a row can be a header: one line without a number, other than a year, as a cell."""
-    _, *others = line.split(CELL_BAR)
+    _, *others = cells_of(line)
     return "\n" not in line and not any(_is_figure(cell) and not _YEAR.fullmatch(cell) for cell in others)
+
+
+def has_header(rows: Sequence[str]) -> bool:
+    """Return whether the first of several rows is their header: also "| 2.8 | 3.0", if it alone has an empty corner."""
+    empty = [not cells_of(row)[0].strip() for row in rows]
+    return is_header(rows[0]) or (empty[0] and not any(empty[1:]))
 
 
 def _with_titles(units: Sequence[Unit]) -> Iterator[Unit]:
@@ -183,13 +199,13 @@ def _same_cells(row: str, line: str) -> bool:
 
 def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterator[Unit]:
     # The first line of several is the header, which chunks repeat when a table is split.
-    if not header and len(lines) > 1 and is_header(lines[0]):
+    if not header and len(lines) > 1 and has_header(lines):
         header, lines = lines[0].strip(), lines[1:]
     for line in lines:
         if len(line) <= _MAX_ITEM_LENGTH:
             yield Unit(UnitKind.ROW, line.strip(), number, header=header, label=label)
         else:
-            name, *cells = line.strip().split(CELL_BAR)
+            name, *cells = cells_of(line)
             sentences = (sentence for cell in cells for sentence in split_sentences(cell))
             yield from (Unit(UnitKind.SENTENCE, sentence, number, label=name) for sentence in sentences)
 
@@ -197,7 +213,7 @@ def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterato
 def _text(lines: Sequence[str], number: int) -> Iterator[Unit]:
     years = ""
     is_mail = sum(_MAIL_FIELD.match(line) is not None for line in lines) >= _MIN_MAIL_FIELDS
-    for kind, text, indent in _joined(lines):
+    for kind, text, indent in _nested(_joined(lines)):
         if is_mail and _SUBJECT.match(text):
             yield Unit(kind, text, number, is_title=True)
         elif kind is UnitKind.FIGURES:
@@ -228,6 +244,22 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[UnitKind, str, int]]:
         run.append(" ".join(line.split()))
     if run:
         yield kind, " ".join(run), indent
+
+
+def _nested(joined: Iterable[tuple[UnitKind, str, int]]) -> Iterator[tuple[UnitKind, str, int]]:
+    """Yield lines, of which items below one that ends with a colon have an indent if their signs differ from its own.
+
+    Printed text has no blanks before nested items, but other signs, as dashes below dots.
+    """
+    outer: tuple[str, int] | None = None
+    for kind, text, indent in joined:
+        sign = _SIGN.match(text)
+        of = (sign[0] if sign else "", indent)
+        if outer and (kind not in _ITEMS or of[0] == outer[0] or indent != outer[1]):
+            outer = None
+        yield kind, text, indent + bool(outer)
+        if kind in _ITEMS and text.endswith(":"):
+            outer = of
 
 
 def _ends_line(line: str, following: str) -> bool:

@@ -27,7 +27,7 @@ _STATUS: Final = re.compile(
     r"^[-*\u2022 ]{0,9}(?:document )?(?:stat(?:us|ut|o)|estado) ?[:|] ?([^|\n]{2,80})$", re.IGNORECASE | re.MULTILINE
 )
 _NOT_VALID: Final = (
-    "SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|OUTDATED|DRAFT|VERALTET|UNGÜLTIG|ENTWURF|OBSOLÈTE"
+    "SUPERSEDED|DEPRECATED|OBSOLETE|ARCHIVED|WITHDRAWN|OUTDATED|DRAFT|VERALTET|UNGÜLTIG|UNGUELTIG|ENTWURF|OBSOLÈTE"
 )
 #: A paragraph that begins with a warning: "SUPERSEDED by POL-15", but not "OBSOLETE EQUIPMENT" or "DRAFT beer".
 _WARNING: Final = re.compile(
@@ -43,9 +43,11 @@ _SENTENCE_WARNING: Final = re.compile(
     r" ((?:veraltet|überholt|ersetzt|durch|nicht mehr gültig|aufgehoben|abgelöst)\b[^|\n]{0,80})"
 )
 _TITLE_WARNING: Final = re.compile(rf"[(\[]({_NOT_VALID})[)\]]|^({_NOT_VALID}) ?[:\u2013\u2014-] ")
+_OLD: Final = "old|alt"
 #: A file's name that ends with such a word, or a folder that is one.
 _NAME_WARNING: Final = re.compile(
-    rf"[-_ .(\[]({_NOT_VALID})[)\]]?(?:\.\w{{1,5}})?$|(?:^|[/\\])(superseded|deprecated|obsolete)[/\\]", re.IGNORECASE
+    rf"[-_ .(\[]({_NOT_VALID}|{_OLD})[)\]]?(?:\.\w{{1,5}})?$|(?:^|[/\\])(superseded|deprecated|obsolete)[/\\]",
+    re.IGNORECASE,
 )
 _SENTENCE_END: Final = re.compile(r"\.(?:\s|$)")
 _MAX_HEAD: Final = 5  #: Blocks at the start of a document among which its status is.
@@ -125,6 +127,8 @@ def title_from_name(name: str) -> str:
 def _tidied(blocks: Iterable[Block]) -> Iterable[Block]:
     for block in blocks:
         text = tidy(block.text)
+        if block.kind is BlockKind.HEADING and not _SENTENCE_END.search(text[:-1]):
+            text = text.removesuffix(".")  # In the text of a chunk it would be read as a sentence.
         if text.strip():
             links = tuple(Hyperlink(one_line(cleaned(it.text)), cleaned(it.target)) for it in block.links)
             yield replace(block, text=text, header=tidy(block.header), links=links)
@@ -150,7 +154,8 @@ def _stated_status(name: str, title: str, blocks: Sequence[Block]) -> str:
     )
     if not stated:
         return ""
-    return _SENTENCE_END.split(str(stated[stated.lastindex or 0]), maxsplit=1)[0].strip(" *_:,")
+    said = _SENTENCE_END.split(str(stated[stated.lastindex or 0]), maxsplit=1)[0].strip(" *_:,")
+    return "superseded" if said.lower() in _OLD.split("|") else said
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 from retrieval.engine.types import Passage
 from retrieval.ranking.quotes.quantities import Quantity, picked, quantities
 from retrieval.text.sentences import ends_as_sentence
-from retrieval.text.units import Unit, UnitKind, split_units
+from retrieval.text.units import Unit, UnitKind, cells_of, split_units
 
 MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
 _MAX_LEAD_IN: Final = 300
@@ -233,6 +233,6 @@ def _picked_rows(
     for (_, header), group in groupby(range(len(units)), key=lambda at: (units[at].block, units[at].header)):
         table = list(group)
         if header and units[table[0]].kind is UnitKind.ROW:
-            row = picked([units[at].text.split(" | ") for at in table], header.split(" | "), asked, language)
+            row = picked([cells_of(units[at].text) for at in table], cells_of(header), asked, language)
             if row is not None:
                 yield table[row], table

@@ -20,7 +20,7 @@ from retrieval.ranking.quotes.candidates import Candidate, passed_over
 from retrieval.ranking.quotes.quantities import Quantity, quantities
 from retrieval.ranking.quotes.ranker import Asking
 from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement, stems
-from retrieval.text.units import CELL_BAR, Unit, UnitKind, split_units
+from retrieval.text.units import Unit, UnitKind, cells_of, split_units
 
 _MAX_COMPARED: Final = 40  #: Statements that are compared with each other: the best by their words.
 _SHARE_OF_PLACE: Final = 0.5  #: What a term in the title or a heading is worth, of one in the statement.
@@ -61,7 +61,7 @@ class Claim:
     @property
     def label(self) -> Statement:
         """What names a thing in it: the first cell of a row; otherwise all of it."""
-        return statement(self.unit.text.split(CELL_BAR)[0], self.language) if self.is_row else self.stated
+        return statement(cells_of(self.unit.text)[0], self.language) if self.is_row else self.stated
 
     @property
     def header(self) -> Statement:

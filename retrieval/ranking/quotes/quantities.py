@@ -12,7 +12,10 @@ from retrieval.text.language import common_words
 from retrieval.text.numbers import in_english
 
 #: With its sign, but not within a word or a code ("RIME-4107"); a hyphen between two numbers is no sign ("1-3").
-_DIGITS: Final = r"(?:(?<![\w.,])[-\u2212+]|(?<![\w.,\-])|(?<=\d-))(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3}){1,4}(?!\w)|\d{1,12}(?!\d))(?:\.\d+)?"
+_DIGITS: Final = (
+    r"(?:(?<![\w.,])[-\u2212+]|(?<![\w.,\-])|(?<=\d-))"
+    r"(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3}){1,4}(?!\w)|\d{1,12}(?!\d))(?:\.\d+)?"
+)
 _DIGITAL_DATE: Final = r"\d{1,4}(?P<sign>[-/.])\d{1,2}(?P=sign)\d{1,4}"
 _SEPARATORS: Final = re.compile(r"[,\u00a0\u202f'\u2019]")
 _WORD: Final = re.compile(r"[^\W\d_]+|[°$€£%]+[^\W\d_]?")

@@ -45,7 +45,12 @@ def folders(db, tmp_path):
         for number in range(count):
             (folder / f"{number:02}.md").write_text(f"# {slug} {number}\n\nText {number} of the {slug} one.\n")
         made[slug] = Connection.objects.create(
-            slug=slug, name=slug, kind="folder", config={"path": str(folder)}, compartment=compartment
+            slug=slug,
+            name=slug,
+            kind="folder",
+            config={"path": str(folder)},
+            compartment=compartment,
+            language="english",
         )
     return made
 

@@ -48,6 +48,7 @@ GERMAN = (
 
 
 def test_documents_in_another_language_are_reported_until_it_is_set(folder, capsys):
+    ingest(capsys, folder)
     for name in ("a", "b", "c"):
         (folder / f"{name}.md").write_text(GERMAN)
     assert "Most of these documents are in German, but full-text search reads them as English" in ingest(capsys, folder)

@@ -159,6 +159,7 @@ def test_parsed_items_are_no_more_said_to_be_parsed(folder, clock):
             at_each.append(dict(job.items))
             return f"Words of {item.external_id}.".encode()
 
+    folder.language = "english"
     sync_connection(folder, source=Source(Slow()))
     assert at_each[0] == {"parsing": 5}
     assert at_each[-1] == {"parsing": 1, "embedding": 4}
