@@ -29,6 +29,7 @@ from retrieval.ranking.answerability.model import (
     WITHOUT_COSINES,
     WITHOUT_SENTENCES,
     AnswerabilityModel,
+    shipped,
 )
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, verdict_of
 from retrieval.ranking.packing import by_number
@@ -43,8 +44,9 @@ from retrieval.search.service import search
 _TOP_K: Final = 10
 _RIDGE: Final = 20.0
 _WEIGHT: Final = 1_000.0  #: Total weight of a fit's samples, which the ridge is measured by.
-#: Shares of the weight: own questions over their collection, the same over another one, a judged collection.
-_SHARES: Final = (0.84, 0.13, 0.03)
+#: Shares of the weight: questions with an answer in their collection, without one, both over another collection, and
+#: those of a judged collection.
+_SHARES: Final = (0.76, 0.14, 0.07, 0.03)
 Searches = Sequence["Searched"]
 
 
@@ -135,21 +137,35 @@ def _choice(searched: Searched, found: Sequence[Candidate], signals: Sequence[Si
     return Choice(signals, [0 < share == max(met) for share in met])
 
 
-def fitted_verdict(searches: Searches, judged: Sequence[Measured]) -> AnswerabilityModel:
-    """Return both fits on the questions and on a judged collection; signals that point the wrong way are left out."""
+def fitted_verdict(
+    searches: Searches, judged: Sequence[Measured], prior: AnswerabilityModel | None = None
+) -> AnswerabilityModel:
+    """Return both fits on the questions and on a judged collection; signals that point the wrong way are left out.
+
+    The weights are drawn towards those of a `prior`, which learned from other questions, or to 0.
+    """
     samples = _weighted(searches, judged)
-    return AnswerabilityModel(_fitted(samples, WITH_SENTENCES), _fitted(samples, WITHOUT_SENTENCES))
+    return AnswerabilityModel(
+        _fitted(samples, WITH_SENTENCES, prior.with_sentences if prior else None),
+        _fitted(samples, WITHOUT_SENTENCES, prior.without_sentences if prior else None),
+    )
 
 
-def fitted_without_cosines(searches: Searches, judged: Sequence[Measured]) -> LogisticModel:
+def fitted_without_cosines(
+    searches: Searches, judged: Sequence[Measured], prior: LogisticModel | None = None
+) -> LogisticModel:
     """Return the fit for other embedding models, whose cosines are on another scale."""
-    return _fitted(_weighted(searches, judged), WITHOUT_COSINES)
+    return _fitted(_weighted(searches, judged), WITHOUT_COSINES, prior)
 
 
 def _weighted(searches: Searches, judged: Sequence[Measured]) -> list[Sample]:
     own = [it for it in searches if not it.is_foreign and it.is_answered == it.is_answerable]
-    foreign = [it for it in searches if it.is_foreign]
-    groups = [_samples(own), _samples(foreign), weighted(judged)]
+    groups = [
+        _samples([it for it in own if it.is_answered]),
+        _samples([it for it in own if not it.is_answered]),
+        _samples([it for it in searches if it.is_foreign]),
+        weighted(judged),
+    ]
     return [
         replace(sample, weight=sample.weight * share * _WEIGHT / sum(it.weight for it in group))
         for share, group in zip(_SHARES, groups, strict=True)
@@ -162,13 +178,26 @@ def _samples(searches: Searches) -> list[Sample]:
     return [Sample(answerability.signals, it.is_answered) for it, answerability in judged if answerability]
 
 
-def _fitted(samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel:
-    model = fit(samples, ridge=_RIDGE, prior=uninformed(samples, names))
+def _fitted(samples: Sequence[Sample], names: Sequence[str], prior: LogisticModel | None = None) -> LogisticModel:
+    model = fit(samples, ridge=_RIDGE, prior=_widened(prior, uninformed(samples, names)))
     wrong = {name: abs(weight) for name, weight in model.weights.items() if (weight > 0) == (name in DOUBTS)}
     if not wrong:
         return model
     worst = max(wrong, key=wrong.__getitem__)
-    return _fitted(samples, [name for name in names if name != worst])
+    return _fitted(samples, [name for name in names if name != worst], prior)
+
+
+def _widened(prior: LogisticModel | None, new: LogisticModel) -> LogisticModel:
+    """Return a prior for the signals of a new one, which is taken for the signals that the prior has not."""
+    if prior is None:
+        return new
+    own = [name for name in new.weights if name in prior.weights]
+    return LogisticModel(
+        prior.intercept,
+        {**new.weights, **{name: prior.weights[name] for name in own}},
+        {**new.means, **{name: prior.means[name] for name in own}},
+        {**new.scales, **{name: prior.scales[name] for name in own}},
+    )
 
 
 def left_out(searches: Searches, judged: Sequence[Measured]) -> dict[str, Any]:
@@ -208,12 +237,13 @@ def _answer(searched: Searched, ranker: QuoteRanker) -> str:
 
 
 def report(searches: Searches, judged: Sequence[Measured]) -> dict[str, Any]:
-    """Return the figures and both models, as their files hold them."""
+    """Return the figures and both models, as their files hold them: the verdict learns on from the shipped one."""
+    words_alone = shipped("").with_sentences
     return {
         "left_out": left_out(searches, judged),
         "quotes": asdict(fitted_ranker(searches)),
         "answerability": {
-            **fitted_verdict(searches, judged).to_json(),
-            "without_cosines": asdict(fitted_without_cosines(searches, judged)),
+            **fitted_verdict(searches, judged, shipped(active.encoder().name)).to_json(),
+            "without_cosines": asdict(fitted_without_cosines(searches, judged, words_alone)),
         },
     }

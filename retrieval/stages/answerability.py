@@ -6,14 +6,17 @@ from typing import ClassVar, Final, Self
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Passage
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.sentences import SentenceVectors
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
-from retrieval.ranking.answerability.signals import Evidence, Sentence, best_sentences, read_signals, sentence_cosine
+from retrieval.ranking.answerability.signals import Evidence, Sentence, read_signals, sentence_cosine
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing
 from retrieval.ranking.packing import by_number
+from retrieval.ranking.quotes.candidates import candidates
 from retrieval.ranking.quotes.conflicts import MAX_PLACE, disagreement, find_conflicts
 from retrieval.ranking.quotes.ranker import Asking
+from retrieval.ranking.quotes.ranker import shipped as quote_ranker
 from retrieval.stages.resources import Resources
 from retrieval.text.small_talk import is_small_talk
 
@@ -31,6 +34,7 @@ _LEGS_MISSED: Final = frozenset(
 )
 #: Prefixes of the notes of a search that ended early.
 _ENDED_EARLY: Final = ("deadline_exceeded_", "soft_cancelled_", "timed_out_")
+_READ: Final = 3  #: Passages whose sentences are read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class EstimateAnswerability(
 ):
     """Estimate from raw signals how likely the packed passages answer the question.
 
-    Where the vectors of the best sentences are not stored yet, or cannot be read in time, another fit gives the
+    Where the vectors of the first sentences are not stored yet, or cannot be read in time, another fit gives the
     confidence.
     """
 
@@ -86,32 +90,44 @@ class EstimateAnswerability(
                 state.scope.inclusion(it.hit.chunk.connection_id).connection.language or self.text_search_config
             ),
         )
-        sentences = best_sentences(evidence)
-        cosine, notes = self._sentence_cosine(state, sentences)
-        signals = {**read_signals(evidence, sentences), **cosine}
+        asking = Asking.of(state.query.text, state.terms)
+        passages = by_number(state.passages)
+        cosine, notes = self._sentence_cosine(state, passages)
+        signals = {**read_signals(evidence, _sentences(state.query.text, passages[:_READ], asking)), **cosine}
 
         def contradicting() -> str:
-            asking = Asking.of(state.query.text, state.terms)
-            passages = by_number(state.passages)
             return disagreement(find_conflicts(state.query.text, passages, asking, state.scope.trust, limit=MAX_PLACE))
 
         found = judge(state, signals, model=model, config=self.config, disagreement=contradicting)
         return replace(state, answerability=found).noted(*notes)
 
     def _sentence_cosine(
-        self, state: SearchState, sentences: Sequence[Sentence]
+        self, state: SearchState, passages: Sequence[Passage]
     ) -> tuple[dict[str, float], tuple[Note, ...]]:
-        best = sentences[: self.config.sentences]
-        if state.vector is None or not best or self.stored is None:
+        hits = tuple(it.hit for it in passages[: self.config.sentences])
+        if state.vector is None or not hits or self.stored is None:
             return {}, ()
         if state.deadline.is_soft:
             return {}, (Note("answerability_quick", "No time was left to compare sentences.", degraded=True),)
-        ids = {sentence.chunk_id for sentence in best}
-        hits = tuple(it.hit for it in state.passages if it.hit.chunk_id in ids)
         try:
             cosines = self.stored.cosines(
                 hits, state.vector, scope=state.scope, timeout_seconds=state.deadline.read_seconds
             )
         except SearchTimeoutError:
             return {}, (Note("answerability_quick", "The sentences were not read in time.", degraded=True),)
-        return sentence_cosine(best, cosines), ()
+        return sentence_cosine(cosines), ()
+
+
+def _sentences(question: str, passages: Sequence[Passage], asking: Asking) -> list[Sentence]:
+    """Return what can be quoted of the passages, with what it holds of the question."""
+    ranked = quote_ranker().best_first(candidates(passages, question, asking.language), asking)
+    return [
+        Sentence(
+            it.candidate.text,
+            it.signals["coverage"],
+            it.signals["coverage"] + it.signals["coverage_before"],
+            it.signals["coverage"] + it.signals["coverage_place"],
+            it.score,
+        )
+        for it in ranked
+    ]

@@ -16,6 +16,7 @@ RERANK: Final = "rerank_"  #: Signals of a reranker, one for each type of its sc
 _SHARED: Final = (
     "coverage_sentence",
     "sentence_lead",
+    "quote_lead",
     "cosine_lead",
     "entity_coverage",
     "number_coverage",

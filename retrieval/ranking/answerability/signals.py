@@ -11,11 +11,10 @@ from functools import cache, cached_property
 from statistics import fmean, pstdev
 from typing import Final
 
-from retrieval.engine.types import NOISE, ChunkId, Passage, QueryTerms, Ranking, RunCosines, ScoreType, Term
-from retrieval.engine.words import TermFinder, stemmer
+from retrieval.engine.types import NOISE, Passage, QueryTerms, Ranking, RunCosines, ScoreType, Term
+from retrieval.engine.words import stemmer
 from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
 from retrieval.text.language import question_language
-from retrieval.text.units import split_units
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _QUOTED: Final = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
@@ -43,8 +42,8 @@ _ASKING: Final[Mapping[str, str]] = {
 }
 
 Entity = frozenset[str]  #: The lexemes of one name, all of them terms of the query.
-_READ: Final = 3  #: Passages whose sentences are read: those with the highest coverage.
-_RIVALS: Final = 5  #: Sentences that the best one is compared with.
+_RIVALS: Final = 5  #: Sentences that the best one is compared with: on one passage several may answer.
+_MAX_LEAD: Final = 8.0  #: Few questions have a larger lead, but those over a handful of sentences.
 _TOP: Final = 10  #: Places of each leg that are compared.
 _MIN_OTHERS: Final = 10  #: With fewer other hits than this a leg gives no lead.
 _MIN_SPREAD: Final = 1e-6
@@ -121,14 +120,13 @@ def _is_capitalised(question: str, word: re.Match[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, list item, table row or piece of code of a passage, and the share of the question's idf it holds."""
+    """A sentence, list item, table row or the like that could be quoted, and the share of the question's idf in it."""
 
-    chunk_id: ChunkId
-    unit: int  #: Its index among the units of the chunk's text.
     text: str
     own: float  #: By itself, 0 to 1.
     with_previous: float  #: Together with the sentence before it, to which its pronouns may refer.
     with_title: float  #: Together with its document's title and headings.
+    score: float  #: Its log-odds by its words, by which quotes are ordered.
 
 
 @dataclass(frozen=True)
@@ -173,41 +171,9 @@ def read_signals(evidence: Evidence, sentences: Sequence[Sentence]) -> dict[str,
     }
 
 
-def best_sentences(evidence: Evidence) -> tuple[Sentence, ...]:
-    """Return the sentences of the three passages that cover most of the question, best (with its title) first."""
-    if not evidence.total:
-        return ()
-    held = evidence.held()
-    order = sorted(range(len(held)), key=lambda place: (-evidence.share(held[place]), place))
-    found: list[Sentence] = []
-    for passage in (evidence.passages[place] for place in order[:_READ]):
-        chunk = passage.hit.chunk
-        finder = TermFinder(evidence.terms.terms, stemmer(evidence.language_of(passage)))
-        above = finder.found(" > ".join((chunk.title, *chunk.heading_path)))
-        texts = [unit.text for unit in split_units(chunk.text)]
-        lexemes = [finder.found(text) for text in texts]
-        found += (
-            Sentence(
-                passage.hit.chunk_id,
-                unit,
-                text,
-                evidence.share(own),
-                evidence.share(own | before),
-                evidence.share(own | above),
-            )
-            for unit, (text, own, before) in enumerate(zip(texts, lexemes, (frozenset[str](), *lexemes), strict=False))
-        )
-    return tuple(sorted(found, key=lambda sentence: -sentence.with_title))
-
-
-def sentence_cosine(sentences: Sequence[Sentence], cosines: RunCosines) -> dict[str, float]:
-    """Return the best cosine with a run that holds one of the sentences; nothing where none is known."""
-    found = [
-        cosine
-        for sentence in sentences
-        for run, cosine in cosines.get(sentence.chunk_id, {}).items()
-        if sentence.unit in run
-    ]
+def sentence_cosine(cosines: RunCosines) -> dict[str, float]:
+    """Return the best cosine of what could be quoted; nothing where none is known."""
+    found = [cosine for runs in cosines.values() for cosine in runs.values()]
     return {SENTENCE_COSINE: max(found)} if found else {}
 
 
@@ -226,16 +192,23 @@ def _coverage(evidence: Evidence) -> dict[str, float]:
 
 
 def _sentences(evidence: Evidence, sentences: Sequence[Sentence]) -> dict[str, float]:
-    """Return the best sentence's coverage, how far it is above the next five, and whether a denial is missing in it."""
+    """Return the best coverage, how far the best sentences stand out, and whether a denial is missing.
+
+    `sentence_lead` is how far the best coverage by itself is over the mean of the next five, `quote_lead` how far the
+    best log-odds are over the sixth ones, at most 8, and 0 where none holds a term of the question: of a question that
+    is not answered many sentences hold about as much.
+    """
     if not sentences:
         return {}
     best, *others = sorted(sentences, key=lambda sentence: -sentence.own)
     words = denials(evidence.language)
     denies = denial(evidence.question, words) and not denial(best.text, words)
     rivals = [sentence.own for sentence in others[:_RIVALS]]
+    scores = sorted((sentence.score for sentence in sentences), reverse=True)[: _RIVALS + 1]
     return {
         "coverage_sentence": max(sentence.with_previous for sentence in sentences),
         "sentence_lead": best.own - fmean(rivals) if rivals else 0.0,
+        "quote_lead": min(scores[0] - scores[-1], _MAX_LEAD) if any(it.with_title for it in sentences) else 0.0,
         "denial_unmatched": float(denies),
     }
 

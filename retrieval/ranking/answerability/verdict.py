@@ -34,11 +34,11 @@ class AnswerabilityConfig(Tunables):
         at_most="answerable_from",
     )
     sentences: int = costly(
-        2,
+        1,
         low=0,
         high=5,
-        unit="sentences",
-        help="Number of top sentences whose stored vectors are compared with the question; 0 for none.",
+        unit="passages",
+        help="Number of first passages whose sentences are compared with the question by stored vectors; 0 for none.",
     )
 
 

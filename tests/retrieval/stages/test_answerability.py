@@ -69,12 +69,21 @@ def test_it_judges_with_the_shipped_model_for_its_encoder_and_says_so(searched, 
     assert judged.signals["coverage_passage"] == 1.0
 
 
-def test_the_best_sentences_are_compared_and_no_other_passage_is_read(searched):
+def test_the_first_passages_sentences_are_compared_and_no_other_passage_is_read(searched):
     stored, first = Stored(), searched.passages[0].hit
-    judged = stage(stored, sentences=1)(searched).answerability
+    judged = stage(stored)(searched).answerability
     assert stored.read == [[first.chunk_id]]
-    expected = stored.of(first.chunk, searched.vector)[range(1)]
+    expected = max(stored.of(first.chunk, searched.vector).values())
     assert judged.signals["sentence_cosine"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("number", "coverage"), [(3, 1.0), (4, 0.0)])
+def test_sentences_of_three_passages_are_read_by_their_words(searched, number, coverage):
+    first, other = searched.passages
+    passages = [replace(other, number=it) for it in (1, 2, 3, 4)]
+    passages[number - 1] = replace(first, number=number)
+    signals = stage()(replace(searched, passages=tuple(passages))).answerability.signals
+    assert signals["coverage_sentence"] == coverage
 
 
 def test_none_are_read_when_none_are_wanted(searched):

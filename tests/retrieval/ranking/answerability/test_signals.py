@@ -5,17 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.types import QueryTerms, Term
-from retrieval.ranking.answerability.signals import (
-    Evidence,
-    best_sentences,
-    read_signals,
-    sentence_cosine,
-    unknown_terms,
-)
+from retrieval.ranking.answerability.signals import Evidence, Sentence, read_signals, sentence_cosine, unknown_terms
 
 
-def signals(evidence):
-    return read_signals(evidence, best_sentences(evidence))
+def signals(evidence, *sentences):
+    return read_signals(evidence, sentences)
+
+
+def sentence(own=0.0, with_previous=0.0, score=0.0, text="", with_title=0.1):
+    return Sentence(text, own, with_previous, with_title, score)
 
 
 def test_coverage_is_the_share_of_the_idf_that_passages_hold(evidence, passage):
@@ -31,41 +29,29 @@ def test_the_full_text_score_is_measured_against_all_the_idf(evidence, passage):
     assert found["fulltext_share"] == pytest.approx(2.5 / 10)
 
 
-def test_a_sentence_is_read_with_the_one_before_it(evidence, passage):
-    text = "Charles was king. He made them swear. In 911 it rained."
-    found = signals(evidence(passage(1, text, "charl", "swear", "911")))
-    # Alone: charl 0.2, swear 0.1, 911 0.3. With the one before: 0.2, 0.3, 0.4.
-    assert found["coverage_sentence"] == pytest.approx(0.4)
+def test_a_sentence_counts_with_the_one_before_it(evidence, passage):
+    found = signals(evidence(passage(1, "x")), sentence(0.2, 0.2), sentence(0.1, 0.3), sentence(0.3, 0.4))
+    assert found["coverage_sentence"] == 0.4
     # The best alone has 0.3, the others 0.2 and 0.1: 0.3 - 0.15.
     assert found["sentence_lead"] == pytest.approx(0.15)
 
 
-def test_the_sentence_before_counts_only_inside_its_passage(evidence, passage):
-    found = signals(evidence(passage(1, "In 911 it rained.", "911"), passage(2, "Charles slept.", "charl")))
-    assert found["coverage_sentence"] == pytest.approx(0.3)
+def test_the_best_sentence_is_compared_with_the_next_five(evidence, passage):
+    sentences = [sentence(0.5, score=4.0), *[sentence(0.2, score=1.0)] * 4, sentence(0.2, score=0.5), sentence()]
+    found = signals(evidence(passage(1, "x")), *reversed(sentences))
+    # Coverage of 0.5 against five times 0.2, and log-odds of 4 against the sixth ones.
+    assert (found["sentence_lead"], found["quote_lead"]) == (pytest.approx(0.3), 3.5)
 
 
-def test_the_lead_is_over_five_sentences_at_most(evidence, passage):
-    text = "Charles ruled in 911. " + "Charles slept. " * 5 + "Nobody came. " * 9
-    # 0.5 against five times 0.2.
-    assert signals(evidence(passage(1, text, "charl", "911")))["sentence_lead"] == pytest.approx(0.3)
+@pytest.mark.parametrize(("with_title", "score", "lead"), [(0.0, 5.0, 0.0), (0.1, 5.0, 5.0), (0.1, 50.0, 8.0)])
+def test_the_lead_is_bounded_and_none_without_a_term_of_the_question(evidence, passage, with_title, score, lead):
+    found = signals(evidence(passage(1, "x")), sentence(score=score, with_title=with_title), sentence(with_title=0.0))
+    assert found["quote_lead"] == lead
 
 
-def test_sentences_of_three_passages_are_read_best_covered_first(evidence, passage):
-    passages = [
-        passage(1, "Swear.", "swear"),
-        passage(2, "Charles.", "charl"),
-        passage(3, "Also 911.", "911"),
-        passage(4, "Charles, swear.", "charl", "swear"),
-    ]
-    # Covered: 0.1, 0.2, 0.3, 0.3; the first is left out, and equals keep their order.
-    assert [it.text for it in best_sentences(evidence(*passages))] == ["Also 911.", "Charles, swear.", "Charles."]
-
-
-def test_a_title_lifts_the_sentences_under_it_in_the_choice(evidence, passage):
-    passages = (passage(1, "It was 911.", "911"), passage(2, "He swears.", "swear", "charl", title="Charles of 911"))
-    first = best_sentences(evidence(*passages))[0]
-    assert (first.text, first.own, first.with_title) == ("He swears.", pytest.approx(0.1), pytest.approx(0.6))
+def test_the_only_sentence_has_no_lead(evidence, passage):
+    found = signals(evidence(passage(1, "x")), sentence(0.5, 0.5, score=2.0))
+    assert (found["sentence_lead"], found["quote_lead"]) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +64,7 @@ def test_a_title_lifts_the_sentences_under_it_in_the_choice(evidence, passage):
     ],
 )
 def test_a_denial_wants_one_in_the_best_sentence(evidence, passage, question, text, unmatched):
-    found = signals(evidence(passage(1, text, "swear"), question=question))
+    found = signals(evidence(passage(1, text), question=question), sentence(0.1), sentence(0.2, text=text))
     assert found["denial_unmatched"] == unmatched
 
 
@@ -135,13 +121,11 @@ def test_no_signal_is_a_fused_score(evidence, passage, leg):
     assert 0.03 not in found.values()
 
 
-def test_the_sentences_cosine_is_the_best_of_the_runs_that_hold_one_of_them(evidence, passage):
-    first, second = best_sentences(evidence(passage(1, "He swears. It rains.", "swear")))
-    of_runs = {range(1): 0.3, range(2): 0.7, range(1, 2): 0.9}
-    cosines = {first.chunk_id: of_runs}
-    assert sentence_cosine([first], cosines) == {"sentence_cosine": 0.7}
-    assert sentence_cosine([first, second], cosines) == {"sentence_cosine": 0.9}
-    assert sentence_cosine([], cosines) == sentence_cosine([first], {}) == {}
+def test_the_sentences_cosine_is_the_best_of_all_runs(evidence, passage):
+    first, second = (it.hit.chunk_id for it in evidence(passage(1, "x"), passage(2, "y")).passages)
+    cosines = {first: {range(1): 0.3, range(2): 0.7}, second: {range(1): 0.6}}
+    assert sentence_cosine(cosines) == {"sentence_cosine": 0.7}
+    assert sentence_cosine({}) == sentence_cosine({first: {}}) == {}
 
 
 WORDS = st.sampled_from(["Rollo", "swore", "in", "911", "Charles.", "Paris", "not", "Rivers?", "|", "-"])
