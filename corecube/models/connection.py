@@ -63,7 +63,7 @@ class Connection(models.Model):
         max_length=20,
         choices=LANGUAGE_CHOICES,
         blank=True,
-        help_text="Decides how words are stemmed for full-text search. Automatic: that of most documents of the first sync."
+        help_text="Decides how words are stemmed for full-text search. Automatic: the language of most documents."
         " A change takes effect with the next sync.",
     )
     chunk_profile = models.CharField(
