@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Final
 
 from retrieval.ranking.quotes.asked import any_of, cues
@@ -16,11 +17,20 @@ _DIGITS: Final = (
     r"(?:(?<![\w.,])[-\u2212+]|(?<![\w.,\-])|(?<=\d-))"
     r"(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3}){1,4}(?!\w)|\d{1,12}(?!\d))(?:\.\d+)?"
 )
-_DIGITAL_DATE: Final = r"\d{1,4}(?P<sign>[-/.])\d{1,2}(?P=sign)\d{1,4}"
+#: What a word or sign behind a number multiplies it by.
+_MULTIPLES: Final = {word: 10.0 ** int(power) for power, words in cues()["multiples"].items() for word in words}
+_NUMBER: Final = re.compile(
+    rf"(?P<number>{_DIGITS})(?: ?(?P<multiple>{'|'.join(map(re.escape, _MULTIPLES))})(?!\w))?", re.IGNORECASE
+)
+_MONTHS: Final = "|".join(name for names in cues()["months"].values() for name in names)
+_DATE: Final = re.compile(
+    rf"\d{{1,4}}(?P<sign>[-/.])\d{{1,2}}(?P=sign)\d{{1,4}}|\d\.? (?:{_MONTHS})(?!\w)|\b(?:{_MONTHS})\.? \d",
+    re.IGNORECASE,
+)
 _SEPARATORS: Final = re.compile(r"[,\u00a0\u202f'\u2019]")
 _WORD: Final = re.compile(r"[^\W\d_]+|[°$€£%]+[^\W\d_]?")
 _WORD_BEFORE: Final = re.compile(r"(?<![^\W_])([^\W\d_]{2,20}) \Z")
-_LOOK_BACK: Final = 24
+_LOOK_BACK: Final = 24  #: Characters before a number in which the word before it is.
 _MAX_UNIT_WORDS: Final = 3  #: Words behind a number of a question that may name its unit: "4 cluster manager nodes".
 _FIRST_YEAR: Final = 1900
 _LAST_YEAR: Final = 2100
@@ -32,9 +42,9 @@ class Quantity:
 
     value: float
     units: frozenset[str]
-    text: str = ""  #: As it is written, without a multiple.
-    label: str = ""  #: The word before it, of which it may be the number: "week 25"; empty for a common word.
-    words: frozenset[str] = frozenset()  #: The words of the question.
+    text: str  #: As it is written, without a multiple.
+    label: str  #: The word before it, of which it may be the number: "week 25"; empty for a common word.
+    words: frozenset[str]  #: The words of the question.
 
     @property
     def is_year(self) -> bool:
@@ -67,7 +77,7 @@ def quantities(question: str, language: str) -> tuple[Quantity, ...]:
             _label(text, found.start(), language),
             words,
         )
-        for found in _number().finditer(text)
+        for found in _NUMBER.finditer(text)
     )
 
 
@@ -90,8 +100,8 @@ def interval(cell: str, header: str, language: str) -> Interval | None:
     A bound may be in the cell ("over 5 years", "-25 °C and colder", "1 to 3") or in the header ("Orders up to").
     """
     cell = in_english(cell, language)
-    numbers = list(_number().finditer(cell))
-    if not numbers or _date().search(cell):
+    numbers = list(_NUMBER.finditer(cell))
+    if not numbers or _DATE.search(cell):
         return None
     first, value = numbers[0], _value(numbers[0])
     units = frozenset[str]().union(*(_units_around(cell, it, 1) for it in numbers[:2])) or _units_of(header)
@@ -139,7 +149,8 @@ def _is_labelled(quantity: Quantity, header: str) -> bool:
 
 def _names(quantity: Quantity, text: str) -> bool:
     """Return whether a text in lower case holds a number behind the word that it has in the question."""
-    return re.search(rf"\b{re.escape(quantity.label)} {re.escape(quantity.text)}(?![\w.,])", text) is not None
+    words = [word.strip("()[],.:;") for word in text.split()]
+    return (quantity.label, quantity.text) in pairwise(words)
 
 
 def _fits(quantity: Quantity, cell: Interval, header: str) -> bool:
@@ -158,7 +169,7 @@ def _fits(quantity: Quantity, cell: Interval, header: str) -> bool:
 
 def _value(found: re.Match[str]) -> float:
     number = float(_SEPARATORS.sub("", found["number"]).replace("\u2212", "-"))
-    return number * _multiples().get((found["multiple"] or "").lower(), 1)
+    return number * _MULTIPLES.get((found["multiple"] or "").lower(), 1)
 
 
 def _label(text: str, start: int, language: str) -> str:
@@ -197,23 +208,6 @@ def _is(text: str, bound: str) -> bool:
 def is_year(value: float) -> bool:
     """Return whether a number can be a year."""
     return _FIRST_YEAR <= value <= _LAST_YEAR
-
-
-@cache
-def _number() -> re.Pattern[str]:
-    multiples = "|".join(map(re.escape, _multiples()))
-    return re.compile(rf"(?P<number>{_DIGITS})(?: ?(?P<multiple>{multiples})(?!\w))?", re.IGNORECASE)
-
-
-@cache
-def _date() -> re.Pattern[str]:
-    names = "|".join(name for names in cues()["months"].values() for name in names)
-    return re.compile(rf"{_DIGITAL_DATE}|\d\.? (?:{names})(?!\w)|\b(?:{names})\.? \d", re.IGNORECASE)
-
-
-@cache
-def _multiples() -> Mapping[str, float]:
-    return {word: 10.0 ** int(power) for power, words in cues()["multiples"].items() for word in words}
 
 
 @cache
