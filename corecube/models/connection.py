@@ -63,7 +63,7 @@ class Connection(models.Model):
         max_length=20,
         choices=LANGUAGE_CHOICES,
         blank=True,
-        help_text="Decides how words are stemmed for full-text search. Automatic: the language of most documents."
+        help_text="Decides how words are stemmed for full-text search. Automatic: the first sync chooses it."
         " A change takes effect with the next sync.",
     )
     chunk_profile = models.CharField(

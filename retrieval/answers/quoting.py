@@ -115,8 +115,8 @@ def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:
         fences = ["`" * max(_MIN_FENCE, length + 1) for length in longest]
         return "\n\n".join(f"{fence}\n{it.text}\n{fence}" for fence, it in zip(fences, units, strict=True))
     if kind is UnitKind.ROW:
-        header = header or " | ".join("" for _ in cells_of(units[0].text))
-        rule = " | ".join("---" for _ in cells_of(header))
+        cells = len(cells_of(header or units[0].text))
+        header, rule = header or " | " * (cells - 1), " | ".join(["---"] * cells)
         return "\n".join(f"> | {escape_markers(line)} |" for line in (header, rule, *(unit.text for unit in units)))
     texts = [header, *(unit.text for unit in units)] if header else [unit.text for unit in units]
     separator = " " if kind is UnitKind.SENTENCE else "\n"

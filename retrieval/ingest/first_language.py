@@ -3,72 +3,69 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
 from django.db import Error
 
-from corecube.connectors.types import ItemProblem
+from corecube.connectors.types import SourceItem
 from corecube.errors import UnknownConnectionError
 from corecube.models import Connection
 from retrieval.ingest.languages import ANY, LANGUAGES, read_language
 from retrieval.ingest.run import Job, Steps, SyncEndedError
 from retrieval.ingest.sandbox.process import InterruptedPreparationError
-from retrieval.models import Document, Sync
+from retrieval.models import Document
 
 logger = logging.getLogger(__name__)
 
 _MAX_ITEMS: Final = 12
-_CLEAR_LEAD: Final = 3  #: Documents that one language has more than all others together, after which none is read.
+_MIN_DOCUMENTS: Final = 6  #: After so many a clear majority decides.
 _MAX_SECONDS: Final = 20.0
 
 
-def with_language(job: Job, steps: Steps) -> Job:
+def with_language(job: Job, listed: Sequence[SourceItem], steps: Steps) -> Job:
     """Return a sync's job that reads its documents in their language, which becomes that of the connection.
 
-    Nothing changes where the connection has a language or documents, in a dry run, and where full text cannot read the
-    language. Raises what the connector raises for the source as a whole, and SyncEndedError.
+    A sample of the first `listed` items decides. Nothing changes where the connection has a language or documents, and
+    where full text cannot read the language. Raises SyncEndedError.
     """
     connection = job.target.connection
     read = read_language(connection)
-    is_open = not connection.language and read != ANY and job.sync.kind != Sync.Kind.DRY_RUN
+    is_open = not connection.language and read != ANY
     if not is_open or Document.objects.filter(connection_id=connection.pk).exists():
         return job
-    language = _language(job, steps)
+    language = _language(job, listed[:: -(-len(listed) // _MAX_ITEMS) or 1], steps)
     if language == read or language not in LANGUAGES:
         return job
-    Connection.objects.filter(pk=connection.pk).update(language=language)
-    connection.language = language
-    logger.info("sync.language connection=%s language=%s", connection.slug, language)
-    return replace(job, target=replace(job.target, text_search_config=language))
+    # An admin may have set one meanwhile.
+    Connection.objects.filter(pk=connection.pk, language="").update(language=language)
+    connection.refresh_from_db(fields=["language"])
+    logger.info("sync.language connection=%s language=%s", connection.slug, connection.language)
+    return replace(job, target=replace(job.target, text_search_config=read_language(connection)))
 
 
-def _language(job: Job, steps: Steps) -> str:
+def _language(job: Job, sample: Sequence[SourceItem], steps: Steps) -> str:
     """Return the language of more than half of a sample of documents; empty without one."""
     counts = Counter[str]()
     best, most = "", 0
-    for found in _languages(job, steps):
+    for found in _languages(job, sample, steps):
         counts[found] += 1
         best, most = counts.most_common(1)[0]
-        if 2 * most >= counts.total() + _CLEAR_LEAD:
+        if counts.total() >= _MIN_DOCUMENTS and most > counts.total() - most + 1:
             break
     return best if 2 * most > counts.total() else ""
 
 
-def _languages(job: Job, steps: Steps) -> Iterator[str]:
-    """Yield the language of each of the first items that is in one."""
-    connector = job.source.connector
+def _languages(job: Job, sample: Sequence[SourceItem], steps: Steps) -> Iterator[str]:
+    """Yield the language of each of the items that is in one; none is begun after 20 seconds."""
     ends = time.monotonic() + _MAX_SECONDS
-    for item in islice(connector.items(), _MAX_ITEMS):
+    for item in sample:
         steps.require_wanted()
         if time.monotonic() >= ends:
             return
-        if isinstance(item, ItemProblem):
-            continue
         try:
-            prepared = job.prepare(item, connector.read(item))
+            prepared = job.prepare(item, job.source.connector.read(item))
         except (Error, UnknownConnectionError):
             raise
         except InterruptedPreparationError as error:

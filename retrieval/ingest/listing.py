@@ -58,7 +58,6 @@ class Listing:
         """List the source, or only its changes. Raises what the connector raises, and SyncEndedError."""
         connector, connection = self.job.source.connector, self.job.target.connection
         connector.check()
-        self.job = with_language(self.job, self.steps)
         # Files that were uploaded to another place are not gone.
         if isinstance(connector, UploadConnector) and _has_uploads(connection):
             connector.require_files()
@@ -99,7 +98,11 @@ class Listing:
                 self._note_page(checked)
             self._update(message=trial.summary)
         else:
-            for page in _pages(self._until_cancelled(self.job.source.connector.items()), _PAGE):
+            for number, page in enumerate(_pages(self._until_cancelled(self.job.source.connector.items()), _PAGE)):
+                if number == 0:
+                    listed = [it for it in page if not isinstance(it, ItemProblem)]
+                    self.job = with_language(self.job, listed, self.steps)
+                    self._update(settings_mark=settings_mark(self.job.target.connection))
                 self._note_page(page)
         for missing in _pages(self._missing(), _PAGE):
             noted = missing

@@ -12,7 +12,6 @@ _CLOSING: Final = "\"'”’»)]"  # noqa: RUF001 -- typographic quotation marks
 _END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s+|[。！？।]+\s*)")  # noqa: RUF001 -- other scripts' full stops
 _LAST_WORD: Final = re.compile(r"(?:^|(?P<number>\d ?)|[\s(])(?P<word>[^\s\d(][^\s(]{0,13})\.$")
 _DAY: Final = re.compile(r"(?<![\d,])\d{1,2}\.$")
-_INITIALS: Final = re.compile(r"(?:[A-Z]\.)+[A-Z]")
 _WORD: Final = re.compile(r"\w+")
 LOOK_AROUND: Final = 16  #: Characters before and after a full stop that tell whether a sentence ends there.
 
@@ -38,24 +37,20 @@ def ends_as_sentence(text: str) -> bool:
 def continues(before: str, after: str) -> bool:
     """Return whether a sentence goes on after a full stop, by the last characters before and the first after it.
 
-    It does so in lower case, after an initial or an abbreviation ("max. 5"), and within a date ("31. März", "Dec. 11");
-    after several initials, as in "the U.S. Army", unless a word follows that begins sentences.
+    It does so in lower case, after an initial or an abbreviation ("max. 5"), and within a date ("31. März", "Dec. 11").
     """
     if after[:1].islower():
         return True
     known = _words()["abbreviations"]
-    first = _WORD.match(after)
-    following = first[0].lower() if first else ""
     if _DAY.search(before):
-        return following in known["months_after_days"]
+        following = _WORD.match(after)
+        return following is not None and following[0].lower() in known["months_after_days"]
     found = _LAST_WORD.search(before)
     if not found:
         return False
     last = found["word"]
     if len(last) == 1 and last.isascii() and last.isupper():
         return True
-    if _INITIALS.fullmatch(last):
-        return following not in known["openers"]
     word = last[:1].lower() + last[1:]
     is_cut = word in known["before_numbers"] and (after[:1].isdecimal() or after[:1] == "§")
     return is_cut or word in known["words"] or (word in known["units"] and not found["number"])

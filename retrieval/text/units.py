@@ -30,6 +30,7 @@ _MAX_ITEM_LENGTH: Final = 400  #: A longer list item or table row is split into 
 _MAX_CODE_LENGTH: Final = 400  #: A longer block of code is split before its comments.
 _MAX_FIGURES_LENGTH: Final = 200
 _MIN_FIGURES: Final = 2
+_MIN_CORNERED: Final = 2  #: A table with a header of figures has more rows.
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
 _FIRST_FLAG: Final = re.compile(r"\s*--?\w")  #: What the first cell of a row about a flag begins with.
 _COMMENTS: Final = ("#", "//", "--", "/*", "<!--")
@@ -118,8 +119,9 @@ def is_header(line: str) -> bool:
 
 def has_header(rows: Sequence[str]) -> bool:
     """Return whether the first of several rows is their header: also "| 2.8 | 3.0", if it alone has an empty corner."""
-    empty = [not cells_of(row)[0].strip() for row in rows]
-    return is_header(rows[0]) or (empty[0] and not any(empty[1:]))
+    corner, *others = cells_of(rows[0])
+    is_cornered = not corner and all(map(_is_figure, others)) and all(cells_of(row)[0] for row in rows[1:])
+    return is_header(rows[0]) or (is_cornered and len(rows) > _MIN_CORNERED)
 
 
 def _with_titles(units: Sequence[Unit]) -> Iterator[Unit]:
@@ -251,15 +253,16 @@ def _nested(joined: Iterable[tuple[UnitKind, str, int]]) -> Iterator[tuple[UnitK
 
     Printed text has no blanks before nested items, but other signs, as dashes below dots.
     """
-    outer: tuple[str, int] | None = None
+    above: list[tuple[str, int]] = []  # The sign and indent of each item that announces the next ones.
     for kind, text, indent in joined:
-        sign = _SIGN.match(text)
-        of = (sign[0] if sign else "", indent)
-        if outer and (kind not in _ITEMS or of[0] == outer[0] or indent != outer[1]):
-            outer = None
-        yield kind, text, indent + bool(outer)
+        found = _SIGN.match(text)
+        own = (found[0] if found else "", indent)
+        if kind not in _ITEMS or any(own[1] != it[1] for it in above):
+            above = []
+        above = above[: above.index(own)] if own in above else above
+        yield kind, text, indent + len(above)
         if kind in _ITEMS and text.endswith(":"):
-            outer = of
+            above.append(own)
 
 
 def _ends_line(line: str, following: str) -> bool:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -43,12 +44,12 @@ _SENTENCE_WARNING: Final = re.compile(
     r" ((?:veraltet|überholt|ersetzt|durch|nicht mehr gültig|aufgehoben|abgelöst)\b[^|\n]{0,80})"
 )
 _TITLE_WARNING: Final = re.compile(rf"[(\[]({_NOT_VALID})[)\]]|^({_NOT_VALID}) ?[:\u2013\u2014-] ")
-_OLD: Final = "old|alt"
 #: A file's name that ends with such a word, or a folder that is one.
 _NAME_WARNING: Final = re.compile(
-    rf"[-_ .(\[]({_NOT_VALID}|{_OLD})[)\]]?(?:\.\w{{1,5}})?$|(?:^|[/\\])(superseded|deprecated|obsolete)[/\\]",
-    re.IGNORECASE,
+    rf"[-_ .(\[]({_NOT_VALID})[)\]]?(?:\.\w{{1,5}})?$|(?:^|[/\\])(superseded|deprecated|obsolete)[/\\]", re.IGNORECASE
 )
+#: A heading that is one short sentence; with its full stop it would be read as text. "Acme Inc." is none.
+_SHORT_SENTENCE: Final = re.compile(r"\A((?:[^\s.!?]+ ){0,7}[^\s.!?]{4,40})\.\Z")
 _SENTENCE_END: Final = re.compile(r"\.(?:\s|$)")
 _MAX_HEAD: Final = 5  #: Blocks at the start of a document among which its status is.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
@@ -125,10 +126,11 @@ def title_from_name(name: str) -> str:
 
 
 def _tidied(blocks: Iterable[Block]) -> Iterable[Block]:
-    for block in blocks:
+    for block, following in pairwise((*blocks, None)):
+        assert block is not None  # noqa: S101 -- only the last one is, which nothing follows
         text = tidy(block.text)
-        if block.kind is BlockKind.HEADING and not _SENTENCE_END.search(text[:-1]):
-            text = text.removesuffix(".")  # In the text of a chunk it would be read as a sentence.
+        if block.kind is BlockKind.HEADING and following and following.kind is not BlockKind.HEADING:
+            text = _SHORT_SENTENCE.sub(r"\1", text)
         if text.strip():
             links = tuple(Hyperlink(one_line(cleaned(it.text)), cleaned(it.target)) for it in block.links)
             yield replace(block, text=text, header=tidy(block.header), links=links)
@@ -154,8 +156,7 @@ def _stated_status(name: str, title: str, blocks: Sequence[Block]) -> str:
     )
     if not stated:
         return ""
-    said = _SENTENCE_END.split(str(stated[stated.lastindex or 0]), maxsplit=1)[0].strip(" *_:,")
-    return "superseded" if said.lower() in _OLD.split("|") else said
+    return _SENTENCE_END.split(str(stated[stated.lastindex or 0]), maxsplit=1)[0].strip(" *_:,")
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:

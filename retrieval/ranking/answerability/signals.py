@@ -204,12 +204,13 @@ def _sentences(evidence: Evidence, sentences: Sequence[Sentence]) -> dict[str, f
     words = denials(evidence.language)
     denies = denial(evidence.question, words) and not denial(best.text, words)
     rivals = [sentence.own for sentence in others[:_RIVALS]]
+    is_held = any(sentence.with_title for sentence in sentences)
     scores = sorted((sentence.score for sentence in sentences), reverse=True)[: _RIVALS + 1]
     return {
         "coverage_sentence": max(sentence.with_previous for sentence in sentences),
         "sentence_lead": best.own - fmean(rivals) if rivals else 0.0,
-        "quote_lead": min(scores[0] - scores[-1], _MAX_LEAD) if any(it.with_title for it in sentences) else 0.0,
         "denial_unmatched": float(denies),
+        **({"quote_lead": min(scores[0] - scores[-1], _MAX_LEAD) if is_held else 0.0} if others else {}),
     }
 
 

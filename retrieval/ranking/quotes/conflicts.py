@@ -61,7 +61,9 @@ class Claim:
     @property
     def label(self) -> Statement:
         """What names a thing in it: the first cell of a row; otherwise all of it."""
-        return statement(cells_of(self.unit.text)[0], self.language) if self.is_row else self.stated
+        return (
+            statement(next(filter(None, cells_of(self.unit.text)), ""), self.language) if self.is_row else self.stated
+        )
 
     @property
     def header(self) -> Statement:

@@ -20,17 +20,23 @@ _DIGITS: Final = (
 #: What a word or sign behind a number multiplies it by.
 _MULTIPLES: Final = {word: 10.0 ** int(power) for power, words in cues()["multiples"].items() for word in words}
 _NUMBER: Final = re.compile(
-    rf"(?P<number>{_DIGITS})(?: ?(?P<multiple>{'|'.join(map(re.escape, _MULTIPLES))})(?!\w))?", re.IGNORECASE
+    rf"(?P<number>{_DIGITS})(?:(?P<multiple>k| ?(?i:{'|'.join(map(re.escape, _MULTIPLES))}))(?!\w))?"
 )
 _MONTHS: Final = "|".join(name for names in cues()["months"].values() for name in names)
+#: Also with the month as a word, behind or before the day or the year: "5 may attend" is no date.
 _DATE: Final = re.compile(
-    rf"\d{{1,4}}(?P<sign>[-/.])\d{{1,2}}(?P=sign)\d{{1,4}}|\d\.? (?:{_MONTHS})(?!\w)|\b(?:{_MONTHS})\.? \d",
+    r"\d{1,4}(?P<sign>[-/.])\d{1,2}(?P=sign)\d{1,4}"
+    rf"|\d\.? (?:{_MONTHS})\.?(?= \d{{4}}| to\b| bis\b|[ ]?[,;)\u2013-]|$)"
+    rf"|\b(?:{_MONTHS})\.? (?:\d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?(?:,|$))",
     re.IGNORECASE,
 )
 _SEPARATORS: Final = re.compile(r"[,\u00a0\u202f'\u2019]")
 _WORD: Final = re.compile(r"[^\W\d_]+|[°$€£%]+[^\W\d_]?")
 _WORD_BEFORE: Final = re.compile(r"(?<![^\W_])([^\W\d_]{2,20}) \Z")
 _LOOK_BACK: Final = 24  #: Characters before a number in which the word before it is.
+_DECIMALS: Final = 6
+_THOUSAND: Final = 1000.0  #: "20k", written together and small: "4 K" is something else.
+_MIN_INTERVALS: Final = 2
 _MAX_UNIT_WORDS: Final = 3  #: Words behind a number of a question that may name its unit: "4 cluster manager nodes".
 _FIRST_YEAR: Final = 1900
 _LAST_YEAR: Final = 2100
@@ -108,6 +114,8 @@ def interval(cell: str, header: str, language: str) -> Interval | None:
     between = cell[first.end() : numbers[1].start()] if len(numbers) > 1 else ""
     if between and _is(between, "between"):
         second = _value(numbers[1])
+        if not first["multiple"] and value * _multiple(numbers[1]) <= second:  # "1 to 5 million"
+            value *= _multiple(numbers[1])
         return Interval(min(value, second), max(value, second), units, any(map(str.isalpha, between)))
     around = f"{cell[: first.start()]} | {cell[first.end() :]}"
     for text in (around, header):
@@ -123,23 +131,38 @@ def picked(
 ) -> int | None:
     """Return the row that the numbers of a question pick, None if they pick none or all.
 
-    A row fits if one of its cells has the number's unit and stands for an interval with the number in it; of those with
-    the most words of the question the narrowest interval wins. Only a column that gives at least two different
-    intervals, and one in half of the rows, can pick. A column that is named like the number comes first, as *Week* for
-    "week 25"; a number that is part of a name in the table, as "zone 3", picks nothing.
+    A row fits if one of its cells has the number's unit and stands for an interval with the number in it. Of those that
+    fit most numbers, and of these have most words of the question, the narrowest interval wins; several that are equal
+    pick none. Only a column that gives at least two different intervals, and one in half of the rows, can pick. A
+    column that is named like the number comes first, as *Week* for "week 25"; a number that is part of a name in the
+    table, as "zone 3", picks nothing.
     """
     texts = [cell.lower() for row in (header, *rows) for cell in row]
     free = [it for it in asked if not it.label or not any(_names(it, text) for text in texts)]
-    named = [(it, column) for it in free for column in range(len(header)) if _is_labelled(it, header[column])]
-    every = [(it, column) for it in free for column in range(len(header))]
-    for quantity, column in (*named, *every):
-        cells = [interval(row[column], header[column], language) if column < len(row) else None for row in rows]
-        fitting = [(at, it) for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])]
-        found = list(filter(None, cells))
-        if fitting and len(set(found)) > 1 and 2 * len(found) >= len(rows):
-            shared = {at: len(quantity.words & _words(" ".join(rows[at]))) for at, _ in fitting}
-            return min(fitting, key=lambda it: (-shared[it[0]], it[1].high - it[1].low, it[1].high, -it[1].low))[0]
-    return None
+    columns = range(len(header))
+    named = [(it, column) for it in free for column in columns if _is_labelled(it, header[column])]
+    every = [(it, column) for it in free for column in columns]
+    fitting = {pair: _fitting(*pair, rows, header, language) for pair in every}
+    cells = next((found for pair in (*named, *every) if (found := fitting[pair])), {})
+
+    def key(row: int) -> tuple[float, ...]:
+        fits = len({it for (it, _), found in fitting.items() if row in found})
+        shared = len(asked[0].words & _words(" ".join(rows[row])))
+        return -fits, -shared, cells[row].high - cells[row].low, cells[row].high, -cells[row].low
+
+    best, *others = sorted(cells, key=key) or (None,)
+    return None if best is None or (others and key(others[0]) == key(best)) else best
+
+
+def _fitting(
+    quantity: Quantity, column: int, rows: Sequence[Sequence[str]], header: Sequence[str], language: str
+) -> dict[int, Interval]:
+    """Return the cells of a column that hold a number of a question, by row; none where the column cannot pick."""
+    cells = [interval(row[column], header[column], language) if column < len(row) else None for row in rows]
+    found = list(filter(None, cells))
+    if len(set(found)) < _MIN_INTERVALS or 2 * len(found) < len(rows):
+        return {}
+    return {at: it for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])}
 
 
 def _is_labelled(quantity: Quantity, header: str) -> bool:
@@ -169,13 +192,18 @@ def _fits(quantity: Quantity, cell: Interval, header: str) -> bool:
 
 def _value(found: re.Match[str]) -> float:
     number = float(_SEPARATORS.sub("", found["number"]).replace("\u2212", "-"))
-    return number * _MULTIPLES.get((found["multiple"] or "").lower(), 1)
+    return round(number * _multiple(found), _DECIMALS)
+
+
+def _multiple(found: re.Match[str]) -> float:
+    word = (found["multiple"] or "").strip().lower()
+    return _THOUSAND if word == "k" else _MULTIPLES.get(word, 1)
 
 
 def _label(text: str, start: int, language: str) -> str:
     before = _WORD_BEFORE.search(text[max(0, start - _LOOK_BACK) : start])
     word = before[1].lower() if before else ""
-    return "" if word in common_words(language) else word
+    return "" if word in common_words(language) or word in _relations() else word
 
 
 def _units_around(text: str, number: re.Match[str], count: int) -> frozenset[str]:
@@ -218,6 +246,13 @@ def _pattern(bound: str) -> re.Pattern[str]:
 @cache
 def _bounds() -> Mapping[str, frozenset[str]]:
     return {bound: frozenset(words) for bound, words in cues()["bounds"].items()}
+
+
+@cache
+def _relations() -> frozenset[str]:
+    """Return words before a number that relate to it, and name nothing."""
+    bounds = (word for phrases in _bounds().values() for phrase in phrases for word in phrase.split())
+    return frozenset({*bounds, *cues()["relations"]["words"]})
 
 
 @cache

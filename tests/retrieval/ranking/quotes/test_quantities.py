@@ -27,6 +27,9 @@ PRICES = [["2024", "45.00"], ["2025", "50.00"], ["2026", "65.00"]]
 DUTY = [["25", "16 June 2025", "Roth"], ["26", "23 June 2025", "Prade"]]
 ANSWERS = [["2", "3 days", "1 day"], ["3", "5 days", "2 days"]]
 SERIES = [["3.0", "17 March 2025"], ["3.1", "20 November 2025"]]
+PAY = [["8", "3", "3000"], ["9", "2", "3100"], ["9", "3", "3300"]]
+SEATS = [["A", "1", "20"], ["B", "2", "10"], ["C", "2", "20"]]
+APPROVALS = [["up to 1 million euros", "Lead"], ["1 to 5 million euros", "CFO"], ["over 5 million euros", "Board"]]
 PREMIUMS = [["up to 150,000", "182", "298"], ["over 150,000 up to 350,000", "291", "487"]]
 RATES = [["Young", "up to 5,000"], ["Notice 60", "up to 25,000"], ["Notice 60", "over 25,000"], ["Easy", "over 25,000"]]
 NODES = [["3", "1"], ["4", "1"], ["5", "2"]]
@@ -39,7 +42,7 @@ NODES = [["3", "1"], ["4", "1"], ["5", "2"]]
         ("longer than 1.5 hours or 90 minutes", [1.5, 90.0]),
         ("at \u221225 °C", [-25.0]),
         ("RIME-4107 and v2 and T6", []),
-        ("£1.2 million, 20k or 3 mn euros in 5 minutes", [1_200_000.0, 20_000.0, 3_000_000.0, 5.0]),
+        ("£4.1 million, 20k or 3 mn euros in 5 minutes, 4K", [4_100_000.0, 20_000.0, 3_000_000.0, 5.0, 4.0]),
         ("no number", []),
     ],
 )
@@ -69,7 +72,9 @@ def test_a_cell_stands_for_an_interval_bounded_by_its_words_or_by_its_header(cel
     assert (found.low, found.high) == (low, high)
 
 
-@pytest.mark.parametrize("cell", ["none", "", "2026-11-12", "12.11.2026", "ended 12 November 2026", "Nov. 2026"])
+@pytest.mark.parametrize(
+    "cell", ["none", "", "2026-11-12", "12.11.2026", "ended 12 November 2026", "Nov. 2026", "from 3 May"]
+)
 def test_a_cell_without_a_number_or_with_a_date_is_no_interval(cell):
     assert interval(cell, "", "english") is None
 
@@ -93,6 +98,12 @@ def test_a_cell_without_a_number_or_with_a_date_is_no_interval(cell):
         ("interest of Notice 60 on 40,000", RATES, ["Account", "Balance"], 2),
         ("May the managing director sign 20,000 euros?", LIMITS, LIMITS_HEADER, 4),
         ("Who may sign 0.2 million euros?", LIMITS, LIMITS_HEADER, 4),
+        ("Which courses are in week 3?", [["A", "3"], ["B", "3"], ["C", "4"]], ["Course", "Week"], None),
+        ("pay for step 3 in grade 9", PAY, ["Grade", "Step", "Pay"], 2),
+        ("Which room on floor 2 has 20 seats?", SEATS, ["Room", "Floor", "Seats"], 2),
+        ("Who approves 500,000 euros?", APPROVALS, ["Amount", "Who"], 0),
+        ("Who approves 1,200,000 euros?", APPROVALS, ["Amount", "Who"], 1),
+        ("vacation after 5 years", [["after 2 years", "25"], ["after 5 years", "28"]], ["Service", "Days"], 1),
         ("how long for 20 people", ROOMS, ROOMS_HEADER, None),
         ("no number", LIMITS, LIMITS_HEADER, None),
     ],
