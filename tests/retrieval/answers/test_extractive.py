@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.answers.extractive import ExtractiveProvider, chosen_texts, extract_answer
-from retrieval.answers.quoting import choose
+from retrieval.answers.quoting import Quote, choose
 from retrieval.answers.threads import AnswerThreads
 from retrieval.engine.types import QueryTerms, Term, Verdict
 from retrieval.llm.citations import find_citations
 from retrieval.llm.types import Task, Turn
 from retrieval.ranking.quotes.candidates import candidates, embedded_texts, runs
 from retrieval.ranking.quotes.ranker import Scored
+from retrieval.text.units import Unit, UnitKind
 from tests.fakes import HashEncoder
 from tests.passages import judged, made
 
@@ -148,6 +149,18 @@ def test_a_small_table_is_quoted_whole(passage, terms):
     answer = answer_to("adoption?", (passage(1, text),), terms(adopt=4.0))
     rows = "> | Adoption of a child | 15 |\n> | Wedding | 2 |"
     assert f"> | Occasion | Paid days |\n> | --- | --- |\n{rows}\n\n[1]" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("row", "header", "shown"),
+    [
+        ("Ann | 5", "", ["|  |  |", "| --- | --- |", "| Ann | 5 |"]),
+        ("Port | 7 | 8", "| 2.8 | 3.0", ["| | 2.8 | 3.0 |", "| --- | --- | --- |", "| Port | 7 | 8 |"]),
+    ],
+)
+def test_a_quoted_row_has_a_header_of_as_many_cells(row, header, shown):
+    lines = Quote((Unit(UnitKind.ROW, row, 0, header=header),), (1,)).text.split("\n")
+    assert [line.removeprefix("> ") for line in lines[:3]] == shown
 
 
 def test_the_row_of_a_number_is_quoted_alone_under_its_header(passage, terms):

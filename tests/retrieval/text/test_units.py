@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.units import UnitKind, split_units
+from retrieval.text.units import UnitKind, cells_of, has_header, split_units
 
 
 @given(st.text(max_size=200) | st.text(alphabet=" ()\n-|$1.A:?", max_size=60))
@@ -124,6 +124,34 @@ def test_a_line_with_a_fact_is_no_heading():
 
 def test_nested_items_know_how_far_they_are_indented():
     assert [unit.indent for unit in split_units("- one\n  - nested\n- two")] == [0, 2, 0]
+
+
+def test_printed_items_are_nested_by_their_signs_below_one_that_ends_with_a_colon():
+    text = "\u2022 hands\n\u2022 stay away with:\n\u2013 fever:\n* high\n\u2013 a cough\n\u2022 phones\n\u2013 loose"
+    assert [unit.indent for unit in split_units(text)] == [0, 0, 1, 2, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "header"),
+    [
+        (["| 2.8 | 3.0", "Port | 7070 | 7411", "Runs | 4 | 8"], True),
+        (["| 2.8 | 3.0", "Port | 7070 | 7411"], False),
+        (["| 2.8 | 3.0", "Port | 7070 | 7411", "| 4 | 8"], False),
+        (["| Total | 5 | 6", "A | x | 1 | 2", "B | y | 2 | 3"], False),
+        (["| Soltau | D\u00f6beln", "Bus | 7 | 8"], True),
+    ],
+)
+def test_a_row_of_figures_is_a_header_if_it_alone_has_an_empty_corner(rows, header):
+    assert has_header(rows) is header
+    assert {unit.header for unit in split_units("\n".join(rows))} == {rows[0] if header else ""}
+
+
+@pytest.mark.parametrize(
+    ("row", "cells"),
+    [("a | b", ["a", "b"]), ("| b | c", ["", "b", "c"]), ("a | b |", ["a", "b", ""]), ("a |  | c", ["a", "", "c"])],
+)
+def test_cells_at_the_ends_of_a_row_may_be_empty(row, cells):
+    assert cells_of(row) == cells
 
 
 def test_a_long_row_becomes_the_sentences_of_its_cells_under_its_first_cell():

@@ -66,6 +66,21 @@ def test_a_heading_that_repeats_the_title_in_other_case_is_dropped():
     assert [block.text for block in document.blocks] == ["Some text."]
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("I have lost my badge.", "I have lost my badge"),
+        ("Acme Inc.", "Acme Inc."),
+        ("Offices in the U.S.", "Offices in the U.S."),
+        ("My child is ill. What now?", "My child is ill. What now?"),
+        ("The tenant shall pay the whole rent before each month begins.",) * 2,
+    ],
+)
+def test_a_heading_that_is_a_short_sentence_loses_its_full_stop_above_text(written, text):
+    assert finish(heading(written, 2), paragraph()).blocks[0].text == text
+    assert finish(heading(written, 2), heading("Next", 2), paragraph()).blocks[0].text == written
+
+
 def test_a_document_of_one_heading_keeps_it():
     assert [block.text for block in finish(heading("Main")).blocks] == ["Main"]
 

@@ -27,6 +27,7 @@ def named(question, *known):
         ("Did Rollo, Ivar or I go?", ("rollo", "ivar", "go"), [{"rollo"}, {"ivar"}]),
         ("Who met Rollo and Rollo?", ("rollo",), [{"rollo"}]),
         ("WHO MET ROLLO?", ("rollo", "met"), []),
+        ("Wann darf die Lampe ohne PDF ins Werk?", ("lamp", "pdf", "werk"), [{"pdf"}]),
         ("Who met Rollo?", (), []),
     ],
 )
