@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Final
 
 from django.db import Error
@@ -35,7 +36,7 @@ def with_language(job: Job, listed: Sequence[SourceItem], steps: Steps) -> Job:
     is_open = not connection.language and read != ANY
     if not is_open or Document.objects.filter(connection_id=connection.pk).exists():
         return job
-    language = _language(job, listed[:: -(-len(listed) // _MAX_ITEMS) or 1], steps)
+    language = _language(job, listed[:: max(1, ceil(len(listed) / _MAX_ITEMS))], steps)
     if language == read or language not in LANGUAGES:
         return job
     # An admin may have set one meanwhile.

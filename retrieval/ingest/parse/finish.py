@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -126,8 +126,8 @@ def title_from_name(name: str) -> str:
 
 
 def _tidied(blocks: Iterable[Block]) -> Iterable[Block]:
-    for block, following in pairwise((*blocks, None)):
-        assert block is not None  # noqa: S101 -- only the last one is, which nothing follows
+    found = tuple(blocks)
+    for block, following in zip_longest(found, found[1:]):
         text = tidy(block.text)
         if block.kind is BlockKind.HEADING and following and following.kind is not BlockKind.HEADING:
             text = _SHORT_SENTENCE.sub(r"\1", text)

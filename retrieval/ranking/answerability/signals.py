@@ -42,7 +42,7 @@ _ASKING: Final[Mapping[str, str]] = {
 }
 
 Entity = frozenset[str]  #: The lexemes of one name, all of them terms of the query.
-_RIVALS: Final = 5  #: Sentences that the best one is compared with: on one passage several may answer.
+_RIVALS: Final = 5  #: Sentences that the best one is compared with: several may answer.
 _MAX_LEAD: Final = 8.0  #: Few questions have a larger lead, but those over a handful of sentences.
 _TOP: Final = 10  #: Places of each leg that are compared.
 _MIN_OTHERS: Final = 10  #: With fewer other hits than this a leg gives no lead.

@@ -142,7 +142,11 @@ def picked(
     columns = range(len(header))
     named = [(it, column) for it in free for column in columns if _is_labelled(it, header[column])]
     every = [(it, column) for it in free for column in columns]
-    fitting = {pair: _fitting(*pair, rows, header, language) for pair in every}
+    intervals = [_intervals(column, rows, header[column], language) for column in columns] if free else []
+    fitting = {
+        (it, column): {at: cell for at, cell in intervals[column].items() if _fits(it, cell, header[column])}
+        for it, column in every
+    }
     cells = next((found for pair in (*named, *every) if (found := fitting[pair])), {})
 
     def key(row: int) -> tuple[float, ...]:
@@ -154,15 +158,11 @@ def picked(
     return None if best is None or (others and key(others[0]) == key(best)) else best
 
 
-def _fitting(
-    quantity: Quantity, column: int, rows: Sequence[Sequence[str]], header: Sequence[str], language: str
-) -> dict[int, Interval]:
-    """Return the cells of a column that hold a number of a question, by row; none where the column cannot pick."""
-    cells = [interval(row[column], header[column], language) if column < len(row) else None for row in rows]
-    found = list(filter(None, cells))
-    if len(set(found)) < _MIN_INTERVALS or 2 * len(found) < len(rows):
-        return {}
-    return {at: it for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])}
+def _intervals(column: int, rows: Sequence[Sequence[str]], header: str, language: str) -> dict[int, Interval]:
+    """Return what the cells of a column stand for, by row; nothing where the column cannot pick."""
+    cells = ((at, interval(row[column], header, language)) for at, row in enumerate(rows) if column < len(row))
+    found = {at: cell for at, cell in cells if cell}
+    return found if len(set(found.values())) >= _MIN_INTERVALS and 2 * len(found) >= len(rows) else {}
 
 
 def _is_labelled(quantity: Quantity, header: str) -> bool:
