@@ -33,7 +33,7 @@ _OTHER_INDEXES: Final = (
     "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'i' AND relname ^@ %s AND relname <> %s"
     " AND relnamespace = current_schema()::regnamespace"
 )
-_SPLITTING: Final = "5"  #: Changes with what `embedded_texts` returns, so that the vectors are made anew.
+_SPLITTING: Final = "6"  #: Changes with what `embedded_texts` returns, so that the vectors are made anew.
 _SPARSE_INDEX: Final = "retrieval_sparse_hnsw_"
 _EXACT: Final = statement("sparse_exact")
 _HNSW: Final = statement("sparse_hnsw")

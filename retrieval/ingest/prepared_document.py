@@ -10,7 +10,7 @@ from corecube.connectors.types import SourceItem
 from retrieval.ingest.preparation import PreparedText
 
 #: Increased by one when parsing, chunking or quality scoring changes its result for the same bytes.
-INGEST_VERSION: Final = 11
+INGEST_VERSION: Final = 12
 _RAW_TYPE_CHARACTERS: Final = 120
 #: Metadata keys that give the time of the last change, most reliable first.
 _DATE_KEYS: Final = ("modified", "updated", "last_reviewed", "date", "created")

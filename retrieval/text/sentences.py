@@ -13,6 +13,7 @@ _END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s+|[。�
 _LAST_WORD: Final = re.compile(r"(?:^|(?P<number>\d ?)|[\s(])(?P<word>[^\s\d(][^\s(]{0,13})\.$")
 _DAY: Final = re.compile(r"(?<![\d,])\d{1,2}\.$")
 _WORD: Final = re.compile(r"\w+")
+_NUMBER: Final = re.compile(r"\s*\(?\d{1,2}[.)]+")  #: Of an item, before its sentence: "2. Pay the fee."
 LOOK_AROUND: Final = 16  #: Characters before and after a full stop that tell whether a sentence ends there.
 
 
@@ -22,7 +23,8 @@ def split_sentences(text: str) -> list[str]:
     start = 0
     for end in _END.finditer(text):
         stop = end.start() + len(end[0].rstrip())
-        if not continues(text[max(start, stop - LOOK_AROUND) : stop], text[end.end() : end.end() + LOOK_AROUND]):
+        before, after = text[max(start, stop - LOOK_AROUND) : stop], text[end.end() : end.end() + LOOK_AROUND]
+        if not (continues(before, after) or _NUMBER.fullmatch(text, start, stop)):
             sentences.append(text[start : end.end()].strip())
             start = end.end()
     sentences.append(text[start:].strip())

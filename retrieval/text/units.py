@@ -14,6 +14,11 @@ _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
 _BULLET: Final = re.compile(r"\s*[-*•–]\s+\S")  # noqa: RUF001 -- an en dash is a bullet too
 _SIGN: Final = re.compile(r"\W")  #: Of an item; numbers are no signs.
 _NUMBERED: Final = re.compile(r"\s*(?:\d{1,3}|[a-z])[.)]\s+\S")
+#: The number of an item within a line, behind the end of a sentence.
+_NUMBER_INSIDE: Final = re.compile(
+    r"(?:\A|(?<=[.!?:;)\"'”’»] ))(?:\(?(\d{1,2})[.)]|(?:Step|Schritt|Étape|Paso) (\d{1,2})[.:]) (?=\S)"  # noqa: RUF001 -- a typographic apostrophe
+)
+_MIN_INSIDE: Final = 3
 CELL_BAR: Final = " | "
 _CACHED_TEXTS: Final = 1_000  #: Several searches and several parts of a search split the same passages.
 #: A line of a mail's head, of which a block has at least two.
@@ -215,7 +220,7 @@ def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterato
 def _text(lines: Sequence[str], number: int) -> Iterator[Unit]:
     years = ""
     is_mail = sum(_MAIL_FIELD.match(line) is not None for line in lines) >= _MIN_MAIL_FIELDS
-    for kind, text, indent in _nested(_joined(lines)):
+    for kind, text, indent in _nested(_with_items(_joined(lines))):
         if is_mail and _SUBJECT.match(text):
             yield Unit(kind, text, number, is_title=True)
         elif kind is UnitKind.FIGURES:
@@ -246,6 +251,29 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[UnitKind, str, int]]:
         run.append(" ".join(line.split()))
     if run:
         yield kind, " ".join(run), indent
+
+
+def _with_items(joined: Iterable[tuple[UnitKind, str, int]]) -> Iterator[tuple[UnitKind, str, int]]:
+    """Yield lines, those with steps in them ("Lost it? 1. Block it. 2. Pay. 3. Wait.") in parts.
+
+    The last step is one sentence.
+    """
+    for kind, text, indent in joined:
+        starts: list[int] = []
+        for found in _NUMBER_INSIDE.finditer(text):
+            if int(found[1] or found[2]) == len(starts) + 1:
+                starts.append(found.start())
+        if len(starts) < _MIN_INSIDE:
+            yield kind, text, indent
+            continue
+        if before := text[: starts[0]].strip():
+            yield kind, before, indent
+        for start, end in pairwise(starts):
+            yield UnitKind.STEP, text[start:end].strip(), indent
+        last, *others = split_sentences(text[starts[-1] :])
+        yield UnitKind.STEP, last, indent
+        if others:
+            yield UnitKind.SENTENCE, " ".join(others), 0
 
 
 def _nested(joined: Iterable[tuple[UnitKind, str, int]]) -> Iterator[tuple[UnitKind, str, int]]:

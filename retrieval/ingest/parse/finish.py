@@ -22,6 +22,7 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _WIDE_SPACES: Final = re.compile("[\u00a0\u2007\u202f]")
 _MANY_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _NO_TITLES: Final = frozenset({"untitled", "untitled document", "document", "anonymous", "unspecified", "title"})
+_BRACKETS: Final = ("()", "[]")  #: Around what a program made up: "(Untitled)".
 _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 #: A line or row such as "Status: superseded by POL-15" that states whether a document counts.
 _STATUS: Final = re.compile(
@@ -110,7 +111,8 @@ def finished(
 
 def title_from_properties(written: str) -> str:
     """Return the title in a file's properties, empty for one that a program made up."""
-    bare = _PROGRAM_PREFIX.sub("", one_line(written)).strip("()[]")
+    bare = _PROGRAM_PREFIX.sub("", one_line(written))
+    bare = bare[1:-1] if bare[:1] + bare[-1:] in _BRACKETS else bare
     return bare if bare.lower() not in _NO_TITLES and any(map(str.isalpha, bare)) else ""
 
 

@@ -15,7 +15,8 @@ import pypdfium2.raw as pdfium
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished, title_from_name, title_from_properties
-from retrieval.ingest.parse.pdf_lines import BROKEN_WORD, Line, is_same_row, page_lines
+from retrieval.ingest.parse.pdf_lines import BROKEN_WORD, Line, is_same_row, read_page
+from retrieval.ingest.parse.pdf_rules import Grid
 from retrieval.ingest.parse.pdf_tables import Table, with_tables
 from retrieval.ingest.parse.plain import NO_HEADING, has_leader, is_contents, with_marks
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
@@ -24,6 +25,7 @@ from retrieval.text.units import CELL_BAR
 _BLOCK_GAP: Final = 1.35  #: A gap this many times the usual leading separates two blocks.
 _MAX_LEADING: Final = 2.5  #: Gaps larger than this many line heights do not count as leading.
 _PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?#(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
+_WITH_PAGE: Final = re.compile(r".*\b(?:page|seite|página|pág\.) #(?:\s*(?:of|von|sur|de|/)\s*#)?\W*")
 _NUMBERS: Final = re.compile(r"\d+|^[ivxlc]{1,7}$")
 _NUMBERED_PART: Final = re.compile(r"[^\W\d_]+ #[.:]? (?=.)")
 _MAX_EDGE_LINES: Final = 3  #: Maximum lines of a header or footer before a gap, and maximum number of such layers.
@@ -91,7 +93,7 @@ def _without_outermost(pages: list[list[Line]]) -> list[list[Line]]:
 
 def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
     """Return the pages that repeat a line; the title of a chapter, which many but not most have, stays once."""
-    if _PAGE_NUMBER.fullmatch(signature):
+    if _PAGE_NUMBER.fullmatch(signature) or _WITH_PAGE.fullmatch(signature):
         return pages if len(pages) >= _MIN_NUMBERED_PAGES else set()
     span = max(pages) - min(pages) + 1
     if len(pages) < _MIN_PAGES or len(pages) < _SHARE_OF_SPAN * span:
@@ -126,18 +128,27 @@ def _signatures(line: Line) -> Iterator[str]:
         yield f"{numbered[0]} {round(line.bottom)}"
 
 
-def _groups(pages: Sequence[Sequence[Line]], height: float) -> Iterator[list[Line] | Table]:
+def _groups(
+    pages: Sequence[Sequence[Line]], grids: Sequence[Sequence[Grid]], height: float
+) -> Iterator[list[Line] | Table]:
     group: list[Line] = []
-    for page in pages:
+    table: Table | None = None  # One of both is empty.
+    for page, drawn in zip(pages, grids, strict=True):
         leading = _usual_leading(page)
-        for item in with_tables(page):
+        for item in with_tables(page, drawn, table):
+            longer = table.continued_by(item) if table and isinstance(item, Table) else None
+            if table and not longer:
+                yield table
+                table = None
             if group and (isinstance(item, Table) or _starts_block(group[-1], item, leading, height)):
                 yield group
                 group = []
             if isinstance(item, Table):
-                yield item
+                table = longer or item
             else:
                 group.append(item)
+    if table:
+        yield table
     if group:
         yield group
 
@@ -232,10 +243,10 @@ def _character_width(line: Line) -> float:
     return (line.right - line.left) / max(len(line.text), 1)
 
 
-def _blocks(pages: Sequence[Sequence[Line]]) -> Iterator[Block]:
+def _blocks(pages: Sequence[Sequence[Line]], grids: Sequence[Sequence[Grid]]) -> Iterator[Block]:
     """Yield the headings, tables and paragraphs of a file, without its table of contents."""
     height = _usual_height(pages)
-    groups = list(_groups(pages, height))
+    groups = list(_groups(pages, grids, height))
     texts = ["\n".join(map(CELL_BAR.join, it.rows)) if isinstance(it, Table) else _joined(it) for it in groups]
     words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
     heights = {page[0].page: max(height, _usual_height([page])) for page in pages if page}
@@ -269,7 +280,7 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
     Raises IngestError: `encrypted`, `no_text` (a scan), `too_large` (pages), `corrupt`.
     """
     with _PDFIUM_LOCK:
-        pages, properties = _read(raw.content)
+        pages, grids, properties = _read(raw.content)
     if not any(pages):
         raise IngestError("no_text", "The PDF has no text layer. It is probably a scan.")
     left = [list(page) for page in pages]
@@ -280,7 +291,7 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
     return finished(
         raw,
         source_type="pdf",
-        blocks=_blocks(left),
+        blocks=_blocks(left, grids),
         metadata={
             "author": properties.get("Author", ""),
             "subject": properties.get("Subject", ""),
@@ -293,17 +304,17 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
     )
 
 
-def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
+def _read(content: bytes) -> tuple[list[list[Line]], list[list[Grid]], dict[str, str]]:
     try:
         with pypdfium2.PdfDocument(content) as document:
             if len(document) > _MAX_PAGES:
                 raise IngestError("too_large", f"The PDF has more than {_MAX_PAGES} pages.")
-            pages = [page_lines(document, number) for number in range(len(document))]
+            read = [read_page(document, number) for number in range(len(document))]
             properties: dict[str, str] = {}
             # The text may be readable although the properties are damaged.
             with suppress(UnicodeDecodeError):
                 properties = dict(document.get_metadata_dict(skip_empty=True))
-            return pages, properties
+            return [lines for lines, _ in read], [grids for _, grids in read], properties
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium.FPDF_ERR_PASSWORD:
             raise IngestError("encrypted", "The PDF is protected by a password.") from error

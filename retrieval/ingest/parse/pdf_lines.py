@@ -2,12 +2,15 @@
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import pypdfium2
 import pypdfium2.raw as pdfium
+
+from retrieval.ingest.parse.pdf_rules import Grid, page_grids
 
 BROKEN_WORD: Final = "\ufffe"  #: PDFium's replacement for a hyphen that breaks a word.
 #: A line also ends after a broken word, where PDFium writes no line end.
@@ -21,7 +24,7 @@ Box = tuple[float, float, float, float]  #: Left, bottom, right, top.
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A part of a line with its left and right end."""
+    """A part of a line, or a word, with its left and right end."""
 
     text: str
     left: float
@@ -33,6 +36,7 @@ class Line:
     """One line of text; coordinates in points, `bottom` growing up the page."""
 
     cells: tuple[Cell, ...]
+    words: tuple[Cell, ...]
     page: int
     bottom: float
     height: float
@@ -52,6 +56,11 @@ class Line:
         """Its right end."""
         return self.cells[-1].right
 
+    @property
+    def middle(self) -> float:
+        """The height of its middle."""
+        return self.bottom + self.height / 2
+
 
 def is_same_row(previous: Line, line: Line) -> bool:
     """Return whether a line goes on to the right of another, as cells of a row do."""
@@ -59,14 +68,15 @@ def is_same_row(previous: Line, line: Line) -> bool:
     return is_level and line.left >= previous.right
 
 
-def page_lines(document: pypdfium2.PdfDocument, index: int) -> list[Line]:
-    """Return the lines of a page in the order of the file. Raises PdfiumError for a damaged page."""
+def read_page(document: pypdfium2.PdfDocument, index: int) -> tuple[list[Line], list[Grid]]:
+    """Return the lines of a page in the order of the file, and its grids. Raises PdfiumError for a damaged page."""
     page = document[index]
     text_page = page.get_textpage()
+    grids = page_grids(page)
     lines = list(_lines(text_page, index + 1))
     text_page.close()
     page.close()
-    return lines
+    return lines, grids
 
 
 def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
@@ -79,19 +89,24 @@ def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
         start = line_end.end() if line_end else len(text)
 
 
-def _line(text_page: pypdfium2.PdfTextPage, words: list[re.Match[str]], number: int) -> Line:
-    firsts = [_character_box(text_page, word.start()) for word in words]
-    rights = [_character_box(text_page, word.end() - 1)[2] for word in words]
-    width = sum(right - box[0] for box, right in zip(firsts, rights, strict=True)) / sum(len(word[0]) for word in words)
+def _line(text_page: pypdfium2.PdfTextPage, matches: list[re.Match[str]], number: int) -> Line:
+    firsts = [_character_box(text_page, match.start()) for match in matches]
+    rights = [_character_box(text_page, match.end() - 1)[2] for match in matches]
+    words = tuple(Cell(match[0], first[0], right) for match, first, right in zip(matches, firsts, rights, strict=True))
+    width = sum(it.right - it.left for it in words) / sum(len(it.text) for it in words)
     # Words in another font have another height and another base.
     boxes = sorted(firsts[:: max(1, len(firsts) // 3)], key=lambda box: box[3] - box[1])
     _, bottom, _, top = boxes[len(boxes) // 2]
-    starts = [at for at in range(1, len(words)) if firsts[at][0] - rights[at - 1] > _CELL_GAP * max(width, 1)]
-    cells = (
-        Cell(" ".join(word[0] for word in words[begin:end]), firsts[begin][0], rights[end - 1])
-        for begin, end in zip((0, *starts), (*starts, len(words)), strict=True)
-    )
-    return Line(tuple(cells), number, bottom=bottom, height=top - bottom)
+    gap = _CELL_GAP * max(width, 1)
+    cells = cells_of(words, lambda word, following: following.left - word.right > gap)
+    return Line(cells, words, number, bottom=bottom, height=top - bottom)
+
+
+def cells_of(words: Sequence[Cell], is_parted: Callable[[Cell, Cell], bool]) -> tuple[Cell, ...]:
+    """Return words as cells, which begin where two of them are parted."""
+    starts = [at for at, (word, following) in enumerate(pairwise(words), start=1) if is_parted(word, following)]
+    parts = (words[begin:end] for begin, end in zip((0, *starts), (*starts, len(words)), strict=True))
+    return tuple(Cell(" ".join(it.text for it in part), part[0].left, part[-1].right) for part in parts)
 
 
 def _character_box(text_page: pypdfium2.PdfTextPage, text_index: int) -> Box:

@@ -1,14 +1,17 @@
-"""Tables of a PDF page: lines whose cells are below each other, under a header."""
+"""Tables of a PDF page: those with drawn borders, and lines whose cells are below each other, under a header."""
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import fmean
 from typing import Final
 
-from retrieval.ingest.parse.pdf_lines import BROKEN_WORD, Cell, Line, is_same_row
+from retrieval.ingest.parse.pdf_lines import BROKEN_WORD, Cell, Line, cells_of, is_same_row
+from retrieval.ingest.parse.pdf_rules import Grid
 from retrieval.ingest.parse.plain import MARKS
 
 _MIN_ROWS: Final = 3
@@ -20,20 +23,115 @@ _MAX_CELLS: Final = 50
 _MAX_CELL_LENGTH: Final = 100  #: In characters, on one line; prose has longer lines.
 _MAX_MEAN_LENGTH: Final = 40  #: More are the columns of a page.
 _MIN_LETTERS: Final = 2
+_INSET: Final = 2.0  #: Text may begin so many points before the border of its cell.
+_MIN_COLUMNS: Final = 2
+_MIN_FILLED: Final = 0.6  #: Share of the cells within borders that have a text; charts have few between their lines.
+_MAX_DRAWN_LENGTH: Final = 1_000  #: Of a cell, in characters.
+_PROSE: Final = re.compile(r".{12,}[.,;:]|.{81,}", re.DOTALL)  #: No name of a column.
+_TEXT: Final = re.compile(r"[^\W_]|-")  #: What a column of signs for money does not have.
 #: The name of a column: a word or a year, possibly behind a sign, and no part of a longer name.
 _NAME: Final = re.compile(r"(?:[(\"'#%$€£°]*+(?:[^\W\d_]|(?:19|20)\d\d(?!\d)).*(?<!,))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows of a table, the first of which is its header."""
+    """The rows of a table."""
 
     rows: tuple[tuple[str, ...], ...]
-    page: int
+    page: int  #: Where it begins.
+    last_page: int
+    columns: tuple[float, ...] = ()  #: The drawn borders of its columns.
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the first of several rows names every column but perhaps the first, and each column has texts."""
+        header, *rows = self.rows
+        is_header = all(header[1:]) and _could_be_header(header) and not any(map(_PROSE.fullmatch, header))
+        return (
+            len(rows) >= _MIN_ROWS - 1
+            and is_header
+            and all(any(map(_TEXT.search, it)) for it in zip(*rows, strict=True))
+        )
+
+    def continued_by(self, other: "Table") -> "Table | None":
+        """Return both as one if the other is the same table on the next page, which may repeat the header."""
+        is_next = other.page == self.last_page + 1 and len(self.rows[0]) == len(other.rows[0])
+        is_alike = 0 < len(self.columns) == len(other.columns) and all(map(_is_near, self.columns, other.columns))
+        if not (is_next and is_alike):
+            return None
+        repeated = other.rows[0] == self.rows[0]
+        return replace(self, rows=(*self.rows, *other.rows[repeated:]), last_page=other.last_page)
 
 
-def with_tables(lines: Sequence[Line]) -> Iterator[Line | Table]:
-    """Yield the lines of a page in order, those that make a table as one, and the parts of a row as one line."""
+def with_tables(lines: Sequence[Line], grids: Sequence[Grid], above: Table | None) -> Iterator[Line | Table]:
+    """Yield the lines of a page in order, those that make a table as one, and the parts of a row as one line.
+
+    Borders make a table if its first row names its columns, or if it goes on with the table that is right `above`.
+    """
+    table_of: dict[Line, Table] = {}
+    for grid in grids:
+        inside = [line for line in lines if line not in table_of and grid.row(line.middle) is not None]
+        table = _drawn_table(grid, inside)
+        goes_on = table and above and lines[0] in inside and above.continued_by(table)
+        if table and (table.is_named or goes_on):
+            table_of |= dict.fromkeys(inside, table)
+    shown: set[Table] = set()
+    for table, group in groupby(lines, key=table_of.get):
+        if table is None:
+            yield from _with_tables_by_layout(group)
+        elif table not in shown:
+            shown.add(table)
+            yield table
+
+
+def _drawn_table(grid: Grid, lines: Sequence[Line]) -> Table | None:
+    """Return the lines within a grid as a table, without empty rows and columns; None where most cells are empty."""
+    placed = [(line, cell) for line in sorted(lines, key=lambda it: -it.bottom) for cell in _cells_in(grid, line)]
+    columns = grid.columns or _columns(cell for _, cell in placed)
+    texts: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for line, cell in placed:
+        row, column = grid.row(line.middle), bisect_right(columns, cell.left + _INSET) - 1
+        if row is None or not 0 <= column < len(columns) - bool(grid.columns):
+            return None
+        texts[row, column].append(cell.text)
+    across, down = sorted({column for _, column in texts}), sorted({row for row, _ in texts})
+    if len(across) < _MIN_COLUMNS or len(texts) < _MIN_FILLED * len(across) * len(down):
+        return None
+    joined = {place: _joined(parts) for place, parts in texts.items()}
+    lengths = list(map(len, joined.values()))
+    if max(lengths) > _MAX_DRAWN_LENGTH or (not grid.columns and fmean(lengths) > _MAX_MEAN_LENGTH):
+        return None
+    rows = tuple(tuple(joined.get((row, column), "") for column in across) for row in down)
+    return Table(rows, lines[0].page, lines[0].page, columns)
+
+
+def _cells_in(grid: Grid, line: Line) -> tuple[Cell, ...]:
+    """Return the cells of a line that borders part, or wide gaps where columns have none."""
+    if not grid.columns:
+        return line.cells
+    return cells_of(line.words, lambda word, following: grid.parts(word.right, following.left, line.middle))
+
+
+def _columns(cells: Iterable[Cell]) -> tuple[float, ...]:
+    """Return the left ends of columns that no cell crosses."""
+    lefts: list[float] = []
+    right = -math.inf
+    for cell in sorted(cells, key=lambda it: it.left):
+        if cell.left > right:
+            lefts.append(cell.left)
+        right = max(right, cell.right)
+    return tuple(lefts)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " ".join(parts).replace(f"{BROKEN_WORD} ", BROKEN_WORD)
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(one - other) < _INSET
+
+
+def _with_tables_by_layout(lines: Iterable[Line]) -> Iterator[Line | Table]:
     lines = list(_whole_rows(lines))
     start = 0
     while start < len(lines):
@@ -48,12 +146,12 @@ def with_tables(lines: Sequence[Line]) -> Iterator[Line | Table]:
             start += 1
 
 
-def _whole_rows(lines: Sequence[Line]) -> Iterator[Line]:
+def _whole_rows(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield lines, those that go on to the right as one: PDFium ends a line at a wide gap."""
     row: Line | None = None
     for line in lines:
         if row and is_same_row(row, line) and len(row.cells) <= _MAX_CELLS:
-            row = replace(row, cells=(*row.cells, *line.cells))
+            row = replace(row, cells=(*row.cells, *line.cells), words=(*row.words, *line.words))
             continue
         if row:
             yield row
@@ -99,8 +197,7 @@ class _TableBuilder:
             self._row_gap = min(self._row_gap, gap)
             self._rows.append([""] * len(columns))
         for place, cell in zip(places, line.cells, strict=True):
-            text = f"{self._rows[-1][place]} {cell.text}".strip()
-            self._rows[-1][place] = text.replace(f"{BROKEN_WORD} ", BROKEN_WORD)
+            self._rows[-1][place] = _joined([it for it in (self._rows[-1][place], cell.text) if it])
         self._columns, self._last = columns, line
         return True
 
@@ -109,7 +206,8 @@ class _TableBuilder:
         if self._last is None or len(self._rows) < _MIN_ROWS:
             return None
         is_wordy = fmean(len(cell) for row in self._rows for cell in row) > _MAX_MEAN_LENGTH
-        return None if is_wordy else Table(tuple(map(tuple, self._rows)), self._last.page)
+        page = self._last.page
+        return None if is_wordy else Table(tuple(map(tuple, self._rows)), page, page)
 
     def _goes_on(self, places: Sequence[int], gap: float) -> bool:
         """Return whether a line has more of the last row: a cell behind the first column, or several that are near."""
