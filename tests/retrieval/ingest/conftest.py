@@ -24,8 +24,11 @@ def _page_content(lines):
     return "\n".join(commands).encode("cp1252")
 
 
-def make_pdf(*pages, info="", trailer=""):
-    """Return a PDF whose pages hold lines of (x, y, size, text), y growing up a page of 612 x 792 points."""
+def make_pdf(*pages, info="", trailer="", drawn=""):
+    """Return a PDF whose pages hold lines of (x, y, size, text), y growing up a page of 612 x 792 points.
+
+    Each page also draws what the operators `drawn` say.
+    """
     first_page = 4
     kids = " ".join(f"{first_page + 2 * index} 0 R" for index in range(len(pages)))
     objects = [
@@ -34,7 +37,7 @@ def make_pdf(*pages, info="", trailer=""):
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
     ]
     for index, lines in enumerate(pages):
-        content = _page_content(lines)
+        content = drawn.encode() + b" " + _page_content(lines)
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
             b" /Contents %d 0 R >>" % (first_page + 2 * index + 1)

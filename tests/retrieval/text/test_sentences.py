@@ -20,6 +20,7 @@ from retrieval.text.sentences import split_sentences
             ["Karten, z. B. Tages- bzw. Abendkarten.", "Tel. nur morgens."],
         ),
         ("Is it free? No. It costs.", ["Is it free?", "No.", "It costs."]),
+        ("Lost it? 1. Block it. 2. Pay.", ["Lost it?", "1. Block it.", "2. Pay."]),
         ("Ask HR. They know. A hidden gem. See gem. § 3.", ["Ask HR.", "They know.", "A hidden gem.", "See gem. § 3."]),
         ("It lasts 1 hr. Then Hr. Voss goes.", ["It lasts 1 hr.", "Then Hr. Voss goes."]),
         (

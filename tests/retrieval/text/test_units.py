@@ -17,6 +17,27 @@ def test_a_hard_wrapped_sentence_becomes_one_line():
     assert unit.text == "For more than five days in a row you have to ask at least three weeks ahead."
 
 
+def test_steps_within_a_line_are_steps():
+    text = 'It is posted. Lost it? 1. Block it in "My card". 2. Pay the fee; wait. 3. Collect it. The old one is void.'
+    assert [(unit.kind, unit.text) for unit in split_units(text)] == [
+        (UnitKind.SENTENCE, "It is posted."),
+        (UnitKind.SENTENCE, "Lost it?"),
+        (UnitKind.STEP, '1. Block it in "My card".'),
+        (UnitKind.STEP, "2. Pay the fee; wait."),
+        (UnitKind.STEP, "3. Collect it."),
+        (UnitKind.SENTENCE, "The old one is void."),
+    ]
+    steps = split_units("Step 1: choose three. Step 2: rank them. Step 3: send the form.")
+    assert [unit.kind for unit in steps] == [UnitKind.STEP] * 3
+
+
+@pytest.mark.parametrize(
+    "text", ["It is open (1) mornings, (2) evenings and (3) at night.", "See section 1. 3. is new."]
+)
+def test_other_numbers_within_a_line_are_no_steps(text):
+    assert {unit.kind for unit in split_units(text)} == {UnitKind.SENTENCE}
+
+
 def test_a_short_line_before_a_capital_ends_where_it_ends():
     assert [unit.text for unit in split_units("Emergencies\nAmber beacon: leave the room. Siren: go.")] == [
         "Emergencies",

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from retrieval.errors import IngestError
@@ -132,6 +134,67 @@ def test_figures_without_header_lists_forms_and_two_lines_are_no_table(raw, pdf,
     assert {kind for kind, _ in shape(parse_pdf(raw(content, name="a.pdf")))} == {"paragraph"}
 
 
+LEFTS, TOPS = (70, 170, 290, 410), (715, 685, 655, 640)
+#: A table with two lines in its header and in its first row.
+BORDERED = [
+    *((74, 700, 10, "Town"), (174, 700, 10, "Visitors at the"), (174, 688, 10, "hotel by"), (294, 700, 10, "Fridays")),
+    *((74, 670, 10, "Zomba"), (174, 670, 10, "21.00"), (294, 670, 10, "one hour"), (294, 658, 10, "later")),
+    *((74, 644, 10, "Abeche"), (174, 644, 10, "19.00"), (294, 644, 10, "no change")),
+]
+TOWNS = "Town | Visitors at the hotel by | Fridays\nZomba | 21.00 | one hour later\nAbeche | 19.00 | no change"
+
+
+def ruled(lefts=LEFTS, tops=TOPS):
+    levels = [f"{lefts[0]} {top} m {lefts[-1]} {top} l S" for top in tops]
+    return " ".join([*levels, *(f"{left} {tops[0]} m {left} {tops[-1]} l S" for left in lefts)])
+
+
+def boxed(lefts=LEFTS, tops=TOPS):
+    return " ".join(
+        f"{left} {bottom} {right - left} {top - bottom} re S"
+        for left, right in pairwise(lefts)
+        for top, bottom in pairwise(tops)
+    )
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        ruled(),
+        boxed(),
+        f"q 2 0 0 2 0 0 cm {ruled([it / 2 for it in LEFTS], [it / 2 for it in TOPS])} Q",
+        " ".join(f"{LEFTS[0]} {top} {LEFTS[-1] - LEFTS[0]} 0.5 re f" for top in TOPS),  # Rules between rows alone
+    ],
+)
+def test_borders_make_a_table_whose_cells_have_several_lines(raw, pdf, lines, shape, drawn):
+    content = pdf([*lines("Night curfew.", top=740), *BORDERED, *lines("That is all.", top=600)], drawn=drawn)
+    document = parse_pdf(raw(content, name="a.pdf"))
+    assert shape(document) == [("paragraph", "Night curfew."), ("table", TOWNS), ("paragraph", "That is all.")]
+    assert document.blocks[1].header == "Town | Visitors at the hotel by | Fridays"
+
+
+def test_a_table_with_borders_goes_on_over_the_page_with_or_without_its_header(raw, pdf, lines, shape):
+    other = [(x, y, size, text.replace("Zomba", "Surkhet")) for x, y, size, text in BORDERED]
+    bare = [
+        *((74, 670, 10, "Leeds"), (174, 670, 10, "never"), (294, 670, 10, "never")),
+        *((74, 644, 10, "Adre"), (174, 644, 10, "18.00"), (294, 644, 10, "closed")),
+    ]
+    document = parse_pdf(raw(pdf(BORDERED, other, bare, drawn=boxed()), name="a.pdf"))
+    rest = "Surkhet | 21.00 | one hour later\nAbeche | 19.00 | no change\nLeeds | never | never\nAdre | 18.00 | closed"
+    assert shape(document) == [("table", f"{TOWNS}\n{rest}")]
+
+
+def test_boxes_around_prose_and_the_lines_of_a_chart_are_no_table(raw, pdf, lines, shape):
+    columns = [*lines("The captain drains the queue.", "He waits.", top=700), *lines("Costs", top=660, left=175)]
+    for content in (pdf(columns, drawn=boxed()), pdf(lines("Sales 2025", top=700), drawn=boxed())):
+        assert {kind for kind, _ in shape(parse_pdf(raw(content, name="a.pdf")))} == {"paragraph"}
+
+
+def test_a_title_with_a_page_number_on_two_pages_is_left_out(raw, pdf, lines, shape):
+    pages = [[(72, 770, 10, f"Rules of the library Page {at}"), *lines("Quiet, please.")] for at in (1, 2)]
+    assert shape(parse_pdf(raw(pdf(*pages), name="a.pdf"))) == [("paragraph", "Quiet, please.")] * 2
+
+
 def test_a_table_of_contents_is_left_out(raw, pdf, lines, shape):
     contents = [f"{number} Part {number} . . . . . . . . {number + 2}" for number in range(1, 5)]
     document = parse_pdf(raw(pdf(lines(*contents), lines("Text.")), name="a.pdf"))
@@ -249,6 +312,12 @@ def test_the_title_and_dates_of_the_file_are_kept(raw, pdf, lines):
     document = parse_pdf(raw(pdf(lines("Text."), info=info), name="x.pdf"))
     assert document.title == "Release handbook"
     assert document.metadata == {"author": "Ann", "created": "2024-05-01", "pages": "1"}
+
+
+def test_a_title_in_brackets_loses_both_and_another_none(raw, pdf, lines):
+    titles = [r"/Title (\(Run book\))", r"/Title (Rules \(2021\))"]
+    found = [parse_pdf(raw(pdf(lines("Text."), info=title), name="x.pdf")).title for title in titles]
+    assert found == ["Run book", "Rules (2021)"]
 
 
 @pytest.mark.parametrize(
