@@ -86,7 +86,7 @@ def grids(levels: Sequence[Rule], uprights: Sequence[Rule]) -> list[Grid]:
         for own, others in joined:
             groups[-1][0].extend(own)
             groups[-1][1].extend(others)
-    found = [Grid(_places(own)[::-1], _places(others), tuple(others)) for own, others in groups]
+    found = [Grid(_places(own)[::-1], _places(others), tuple(dict.fromkeys(others))) for own, others in groups]
     found += [Grid(_places(it)[::-1], (), ()) for it in alone]
     return [it for it in found if _is_table(it)]
 
