@@ -46,12 +46,9 @@ class Table:
     def is_named(self) -> bool:
         """Whether the first of several rows names every column but perhaps the first, and each column has texts."""
         header, *rows = self.rows
-        is_header = all(header[1:]) and _could_be_header(header) and not any(map(_PROSE.fullmatch, header))
-        return (
-            len(rows) >= _MIN_ROWS - 1
-            and is_header
-            and all(any(map(_TEXT.search, it)) for it in zip(*rows, strict=True))
-        )
+        if len(rows) < _MIN_ROWS - 1 or not all(header[1:]) or any(map(_PROSE.fullmatch, header)):
+            return False
+        return _could_be_header(header) and all(any(map(_TEXT.search, it)) for it in zip(*rows, strict=True))
 
     def continued_by(self, other: "Table") -> "Table | None":
         """Return both as one if the other is the same table on the next page, which may repeat the header."""
