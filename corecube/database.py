@@ -1,12 +1,13 @@
 """Database helpers: the pool, releasing connections, transactions of changes, unstorable values, prepared SQL."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
+from asgiref.sync import sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DataError, IntegrityError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -23,6 +24,8 @@ _PARAMETER: Final = re.compile(r"%\((\w+)\)s")
 _EXECUTIONS: Final = WeakKeyDictionary[Any, dict[str, str]]()
 _Pool = ConnectionPool[Any]
 _Row = TypeVar("_Row", bound=Model)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _RESERVED: Final = 16  #: Connections reserved for other processes and administrators.
 _MINIMUM: Final = 4
@@ -40,6 +43,18 @@ def release_connection() -> None:
     for opened in connections.all(initialized_only=True):
         if not opened.in_atomic_block:
             opened.close()
+
+
+def in_thread(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R]:
+    """Do blocking work of a stream in its request's thread, and release the thread's database connection."""
+
+    def work_and_release() -> _R:
+        try:
+            return work(*args, **kwargs)
+        finally:
+            release_connection()
+
+    return sync_to_async(work_and_release)()
 
 
 def first_or(error: Exception, rows: QuerySet[_Row]) -> _Row:

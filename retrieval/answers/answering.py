@@ -6,13 +6,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db import Error as DatabaseFault
 from django.db import transaction
 
 from corecube.access import Principal
-from corecube.database import release_connection
+from corecube.database import in_thread, release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.events import AnswerEvent, Done, Failed, Outcome
 from retrieval.answers.json_quotes import JsonShape, shape_for
@@ -209,13 +209,8 @@ def note(answering: Answering, done: Done) -> None:
 
 
 async def note_later(answering: Answering, done: Done) -> None:
-    """Call `note` from a stream, in the request's thread, and release the database connection."""
-
-    def note_and_release() -> None:
-        note(answering, done)
-        release_connection()
-
-    await sync_to_async(note_and_release)()
+    """Call `note` from a stream."""
+    await in_thread(note, answering, done)
 
 
 def answered(answering: Answering) -> Done:

@@ -8,6 +8,7 @@ const NEAR_THE_END = 120;
 const MAX_ROWS = 8;
 const FRAGMENT = { "HX-Request": "true" };
 const BROKEN = "Connection lost.";
+const PAUSE_MS = 1000;
 
 const thread = document.querySelector("[data-thread]");
 const composer = document.querySelector("[data-composer]");
@@ -69,8 +70,7 @@ const toEnd = (behavior = "instant") => {
   window.scrollTo({ top: Math.min(start, end), behavior });
 };
 
-const swap = (exchange, html) => {
-  const fresh = nodeOf(html);
+const swap = (exchange, fresh) => {
   const follows = isAtEnd();
   const hasFocus = exchange.contains(document.activeElement);
   exchange.replaceWith(fresh);
@@ -82,17 +82,21 @@ const swap = (exchange, html) => {
   if (follows) {
     toEnd();
   }
-  return fresh;
 };
 
-// The stored answer, however it ended.
-const finish = async (exchange, address) => {
-  const response = await fetch(address, { headers: FRAGMENT });
+// The stored answer, however it ended; false while it is unfinished.
+const finish = async (exchange) => {
+  const response = await fetch(exchange.dataset.address, { headers: FRAGMENT });
   if (!response.ok) {
     throw new Error(String(response.status));
   }
-  const fresh = swap(exchange, await response.text());
+  const fresh = nodeOf(await response.text());
+  if (fresh.dataset.events) {
+    return false;
+  }
+  swap(exchange, fresh);
   announce(fresh.dataset.spoken);
+  return true;
 };
 
 // The server is unreachable: the partial answer stays, and the question can be asked again.
@@ -126,21 +130,33 @@ const take = (exchange, draft, { name, data }) => {
   }
 };
 
-const read = async (exchange) => {
-  writing = exchange;
-  settle();
-  announce("Writing the answer.");
+const stream = async (exchange) => {
   const draft = new Draft(exchange.querySelector("[data-text]"), () => draft.follows && toEnd());
   try {
     const response = await fetch(exchange.dataset.events, { headers: { Accept: "text/event-stream" } });
     for await (const event of eventsOf(response)) {
       take(exchange, draft, event);
     }
-    draft.close();
-    await finish(exchange, exchange.dataset.address);
   } catch {
+    // The stored answer says how it ended.
+  } finally {
     draft.close();
-    await finish(exchange, exchange.dataset.address).catch(() => breakOff(exchange));
+  }
+};
+
+// Another window may be writing the answer, or a page that was left may still be stopping it: then the stream is empty.
+const read = async (exchange) => {
+  writing = exchange;
+  settle();
+  announce("Writing the answer.");
+  try {
+    await stream(exchange);
+    while (!(await finish(exchange))) {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await stream(exchange);
+    }
+  } catch {
+    breakOff(exchange);
   }
   writing = null;
   settle();
@@ -287,9 +303,9 @@ window.addEventListener("popstate", () => {
 
 settle();
 grow();
-const waiting = thread.querySelector("[data-events][data-state=waiting]");
-if (waiting) {
-  read(waiting);
+const unfinished = thread.querySelector("[data-events]");
+if (unfinished) {
+  read(unfinished);
 } else if (thread.querySelector("[data-exchange]") && !window.location.hash) {
   toEnd();
 }

@@ -7,12 +7,15 @@ import time
 
 import pytest
 import uvicorn
+from django.db import connection, transaction
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from corecube.models import Connection
 from retrieval.models import Chunk, Conversation, Impression, Judgment, Message, SearchRecord
 from tests.browser.axe import findings
 from tests.fake_llm import FakeLLM, Fault
+from tests.race import until
 
 # WhiteNoise serves files by iterators that are not asynchronous.
 pytestmark = pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume synchronous iterators:Warning")
@@ -465,18 +468,47 @@ def test_without_javascript_the_answer_comes_with_the_page(start):
     expect(page).to_have_url(re.compile("/documents/.*#chunk-"))
 
 
-def test_a_conversation_that_was_left_while_it_was_written_can_be_read_on(bob, model):
+def test_an_answer_whose_stream_does_not_come_is_tried_again(bob, model):
     bob.open("/chat/")
     page = bob.page
-    page.route("**/events/**", lambda route: route.abort())
     bob.watch.left = True
-    exchange = asked(bob)
-    expect(exchange.locator("[data-events]").or_(exchange)).to_be_visible()
+    page.route("**/events/**", lambda route: route.abort())
+    with page.expect_event("requestfailed"):
+        exchange = asked(bob)
     page.unroute("**/events/**")
-    page.reload()
-    expect(page.locator("[data-exchange]")).to_have_attribute("data-state", "done")
-    expect(page.locator("[data-text]")).to_contain_text("Mars")
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange).to_contain_text("Mars")
     bob.watch.complaints()
+
+
+def test_an_answer_that_was_left_during_its_search_is_written_for_the_next_reader(bob, model):
+    bob.open("/chat/")
+    bob.watch.left = True
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE retrieval_chunk")
+        asked(bob)
+        until(lambda: Message.objects.filter(state="writing").exists())
+        address = bob.page.url
+        bob.page.goto("about:blank")
+        time.sleep(1)
+    bob.page.goto(address)
+    exchange = bob.page.locator("[data-exchange]")
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange).to_contain_text("Mars")
+    bob.watch.complaints()
+
+
+def test_an_answer_that_another_window_writes_comes_when_it_is_finished(bob, model):
+    bob.open("/chat/")
+    ask(bob)
+    Message.objects.filter(role="assistant").update(state="writing", at=timezone.now())
+    bob.page.reload()
+    exchange = bob.page.locator("[data-exchange]")
+    expect(exchange).to_contain_text("Searching the sources")
+    Message.objects.filter(role="assistant").update(state="done")
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange).to_contain_text("Mars")
 
 
 def test_an_end_users_navigation_is_short_and_an_admins_is_whole(bob, start):

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from corecube import audit
 from corecube.access import Principal, scope_for
-from corecube.database import release_connection
+from corecube.database import in_thread
 from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.chat.panels import passage_panel, problem_text
@@ -23,7 +23,7 @@ from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import rate_answer, rate_citation, retry, stop
 from retrieval.answers.conversations.reading import exchange_of
 from retrieval.answers.conversations.shelf import answer_of
-from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, written
+from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, unclaim, written
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Notice
@@ -110,19 +110,12 @@ def _number(sent: QueryDict, name: str) -> int | None:
 def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponseBase:
     """Write a waiting answer and stream its events; for any other answer send only that it is done.
 
-    Reading it twice writes it once. Disconnecting stops the language model and stores the partial answer.
+    Reading it twice writes it once. Disconnecting stops the language model and stores the partial answer; during the
+    search it leaves the answer waiting.
     """
-    answer = answer_of(viewer_of(request), conversation_id, message_id)
-    if not claimed(answer):
-        return _events(_once(_ending(answer, "done", state=answer.state)))
-    try:
-        writing = begin(answer)
-    except CoreCubeError as error:
-        logger.exception("chat.failed message=%s", answer.pk)
-        return _events(_once(_failure(answer, error.code)))
-    # A slow stream must not hold a pooled database connection.
-    release_connection()
-    return _events(_answer(writing))
+    events = _answer(answer_of(viewer_of(request), conversation_id, message_id))
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)
 
 
 @user_page("POST")
@@ -134,13 +127,25 @@ def stop_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUI
     return _back(conversation_id, message_id)
 
 
-def _events(events: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)
-
-
-async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
+async def _answer(answer: Message) -> AsyncGenerator[bytes, None]:
     """Yield the events of an answer while it is written. Nothing is sent after done or error."""
+    if not await in_thread(claimed, answer):
+        yield _ending(answer, "done", state=answer.state)
+        return
+    try:
+        # Between its events a slow stream must not hold a pooled database connection.
+        writing = await in_thread(begin, answer)
+        async with aclosing(_writing(writing)) as events:
+            async for event in events:
+                yield event
+    except CoreCubeError as error:
+        logger.exception("chat.failed message=%s", answer.pk)
+        yield _failure(answer, error.code)
+    finally:
+        await in_thread(unclaim, answer)
+
+
+async def _writing(writing: Writing) -> AsyncGenerator[bytes, None]:
     searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
     yield _event(
         "search",
@@ -166,10 +171,6 @@ async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
     done = writing.done
     ended = {"refused": bool(done and done.refused), "provider": done.provider if done else ""}
     yield _ending(writing.message, "done", state=writing.state.value, **ended)
-
-
-async def _once(event: bytes) -> AsyncGenerator[bytes, None]:
-    yield event
 
 
 def _failure(answer: Message, code: str) -> bytes:

@@ -1,18 +1,18 @@
 """Write an answer of a conversation: search, stream, and store the result or the failure."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from corecube.access import Principal, scope_for
-from corecube.database import release_connection
+from corecube.database import in_thread, release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.answering import Answering, answer_events, note, origin, prepare
 from retrieval.answers.conversations.asking import narrowing_of, question_of
@@ -28,9 +28,6 @@ from retrieval.search.live import live_search
 from retrieval.search.request import SearchRequest
 
 logger = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 POLL_SECONDS: Final = 0.5  #: Interval of the checks whether a user has stopped the answer.
 
@@ -110,6 +107,11 @@ def _claimed(answer: Message) -> QuerySet[Message]:
     return Message.objects.filter(pk=answer.pk, at=answer.at).exclude(state=Message.State.WAITING)
 
 
+def unclaim(answer: Message) -> None:
+    """Let an answer wait again if its reader left before anything was written."""
+    _claimed(answer).filter(state=Message.State.WRITING).update(state=Message.State.WAITING)
+
+
 def begin(answer: Message) -> Writing:
     """Run the search of a claimed answer as its user; on a CoreCubeError the answer is stored as failed first."""
     try:
@@ -163,11 +165,11 @@ async def written(writing: Writing, *, poll_seconds: float = POLL_SECONDS) -> As
                 if event is not None:
                     writing.take(event)
                 if isinstance(event, Done | Failed):
-                    await sync_to_async(_then_release)(store, writing)
+                    await in_thread(store, writing)
                     is_stored = True
                 yield event
                 if monotonic() - checked >= poll_seconds and writing.done is None:
-                    if await sync_to_async(_then_release)(_is_stopped, writing.message):
+                    if await in_thread(_is_stopped, writing.message):
                         return
                     checked = monotonic()
     except Exception as error:
@@ -176,8 +178,7 @@ async def written(writing: Writing, *, poll_seconds: float = POLL_SECONDS) -> As
         raise
     finally:
         if not is_stored:
-            # In the request's thread, which then releases its database connection.
-            await sync_to_async(_then_release)(store, writing)
+            await in_thread(store, writing)
 
 
 def finished(writing: Writing) -> None:
@@ -209,10 +210,3 @@ def store(writing: Writing) -> None:
 
 def _is_stopped(answer: Message) -> bool:
     return not _claimed(answer).filter(state=Message.State.WRITING).exists()
-
-
-def _then_release(work: Callable[[_T], _R], given: _T) -> _R:
-    try:
-        return work(given)
-    finally:
-        release_connection()
