@@ -19,10 +19,10 @@ from retrieval.answers.json_quotes import JsonShape, shape_for
 from retrieval.answers.providers import route_for
 from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
-from retrieval.encoders.model_table import MODEL_TABLE
+from retrieval.encoders.model_table import knows_language
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.state import Query
-from retrieval.engine.types import RunCosines, Verdict
+from retrieval.engine.types import QueryTerms, RunCosines, Verdict
 from retrieval.errors import AnswerFormatError, SearchTimeoutError
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import NO_OPTIONS, Notice, Options, Provider, Route, Task, Turn
@@ -31,6 +31,7 @@ from retrieval.ranking.answerability.verdict import Reason
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
+from retrieval.stages.analyze import corrected_text
 from retrieval.stages.resources import Resources
 from retrieval.text.language import question_language
 
@@ -41,6 +42,7 @@ CONFLICTING: Final = "conflicting"  #: The passages contradict each other: the a
 OVERLOOKED: Final = "overlooked"  #: A refusal although the passages probably answer the question.
 UNKNOWN_LANGUAGE: Final = "unknown_language"
 CUT: Final = "question_cut"
+CORRECTED: Final = "question_corrected"
 _READ_SECONDS: Final = 1.0  #: Time limit for reading the sentences' vectors.
 _ANY: Final = "simple"  #: The text search configuration without stemming, which suits every language.
 
@@ -110,14 +112,14 @@ def prepare(
     unknown = None
     if not outcome.asks_nothing and not is_noted:
         unknown = language_notice(asked, model, read, names_settings=names_settings)
-    unread = _cut_notice(outcome.state.query)
+    searched = (_cut_notice(outcome.state.query), _corrected_notice(outcome.state.terms))
     return Answering(
         outcome=outcome,
         principal=principal,
         # Without passages a language model could only guess.
         route=Route(
             route.providers if can_be_written else route.providers[-1:],
-            (*(route.notices if can_be_written else ()), *filter(None, [unknown, unread])),
+            (*(route.notices if can_be_written else ()), *filter(None, [unknown, *searched])),
         ),
         encoder=resources.encoder,
         sentences=resources.sentence_encoder,
@@ -135,6 +137,10 @@ def _cut_notice(query: Query) -> Notice | None:
     return Notice(CUT, text) if read < sent else None
 
 
+def _corrected_notice(terms: QueryTerms) -> Notice | None:
+    return Notice(CORRECTED, corrected_text(terms.corrections)) if terms.corrections else None
+
+
 def run_cosines(outcome: SearchOutcome, resources: Resources) -> RunCosines:
     """Return the cosines with what can be quoted of the passages; none where the search had no vector.
 
@@ -144,18 +150,12 @@ def run_cosines(outcome: SearchOutcome, resources: Resources) -> RunCosines:
     state, stored, hits = outcome.state, resources.sentence_vectors, tuple(it.hit for it in outcome.passages)
     if state.vector is None or stored is None or not hits:
         return {}
-    if _is_foreign(question_language(state.query.text) or state.terms.language, resources.encoder.name):
+    if not knows_language(resources.encoder.name, question_language(state.query.text) or state.terms.language):
         return {}
     try:
         return stored.cosines(hits, state.vector, scope=state.scope, timeout_seconds=_READ_SECONDS)
     except SearchTimeoutError:
         return {}
-
-
-def _is_foreign(language: str, model: str) -> bool:
-    """Return whether an embedding model supports only English, and a language is another one."""
-    listed = MODEL_TABLE.get(model.removesuffix("-fp32"))
-    return listed is not None and listed.languages.lower() == "english" != language
 
 
 def _able(route: Route, options: Options) -> Route:
@@ -296,7 +296,7 @@ def language_notice(question: str, model: str, text_search: Collection[str], *, 
     """
     language = question_language(question)
     gaps = []
-    if _is_foreign(language, model):
+    if not knows_language(model, language):
         gaps.append(
             f"the embedding model {model} supports only English (page Models, or CORECUBE_MODEL for the first index)"
         )

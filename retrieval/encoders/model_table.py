@@ -121,3 +121,9 @@ def adopted_manifest(directory: Path) -> Manifest:
         normalise=True,
         min_dim=model.min_dim,
     )
+
+
+def knows_language(model: str, language: str) -> bool:
+    """Return whether an embedding model may know a language, "german": a listed one for English knows no other."""
+    listed = MODEL_TABLE.get(model.removesuffix("-fp32"))
+    return listed is None or listed.languages.lower() != "english" or language == "english"

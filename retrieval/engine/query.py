@@ -7,10 +7,12 @@ A minus before a number or inside a word, and an unmatched quote, are not syntax
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from retrieval.engine.state import Query
+from retrieval.engine.types import Correction
+from retrieval.text.misspellings import plain_words
 
 _MAX_CUT: Final = 5  #: A cut may drop one part in this many to end at a word.
 _JOINERS: Final = frozenset("\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
@@ -58,6 +60,14 @@ def read_query(text: str, *, characters: int) -> Query:
     if not any(clause.is_phrase or clause.is_excluded or clause.is_or for clause in clauses):
         return Query(text, read, read)
     return Query(text, read, _plain(wanted), " ".join(map(_written, clauses)))
+
+
+def respelled(query: Query, corrections: Sequence[Correction]) -> Query:
+    """Return a query without operators with corrected words in what is searched for; what was sent stays."""
+    meant, text = {it.typed: it.meant for it in corrections}, query.for_models
+    for word in reversed(list(plain_words(text))):
+        text = text[: word.start()] + meant.get(word[0], word[0]) + text[word.end() :]
+    return replace(query, plain_text=text)
 
 
 def clauses_of(query: Query) -> list[Clause]:

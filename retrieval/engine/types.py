@@ -74,6 +74,14 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """A misspelled word of the query that occurs nowhere in scope, and the word that it is taken for."""
+
+    typed: str
+    meant: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueryTerms:
     """The query as full-text search reads it."""
 
@@ -86,6 +94,7 @@ class QueryTerms:
     language: str = "english"  #: Text search configuration, of those in scope, that the query is taken to be in.
     #: Lexemes among the terms that replace a word that occurs nowhere: parts of a compound, or one of which it is part.
     compounds: frozenset[str] = frozenset()
+    corrections: tuple[Correction, ...] = ()  #: The terms are those of the query with these.
 
 
 @quick

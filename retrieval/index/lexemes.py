@@ -4,12 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
-from retrieval.engine.types import QueryTerms, Term
+from retrieval.engine.types import Correction, CountTokens, QueryTerms, Term
+from retrieval.engine.words import stemmer
 from retrieval.ranking.blend import idf
 from retrieval.text.compounds import has_compounds, joined, parts
 from retrieval.text.language import common_words
+from retrieval.text.misspellings import near_words, plain_words
+
+_MAX_CORRECTED: Final = 5  #: Words of a query that are compared with others.
+_LONG: Final = 7  #: Letters from which few words are near another.
 
 
 def query_terms(
@@ -76,6 +81,47 @@ def _unknown(terms: QueryTerms) -> list[Term]:
 def _joined(term: Term, terms: QueryTerms) -> Iterator[str]:
     others = (other for other in terms.terms if other is not term)
     return chain.from_iterable(joined(term.lexeme, other.lexeme, terms.language) for other in others)
+
+
+def possible_corrections(text: str, terms: QueryTerms, count_tokens: CountTokens) -> dict[str, dict[str, str]]:
+    """Return the words near each word that occurs nowhere, with their lexemes: `corrections` needs their counts.
+
+    A word that is one token of the embedding model is a common one, spelled as it is meant.
+    """
+    stem, common = stemmer(terms.language), common_words(terms.language)
+    unknown = {term.lexeme for term in terms.terms if not term.document_frequency}
+    found = dict.fromkeys(word[0] for word in plain_words(text)) if unknown else ()
+    words = [word for word in found if stem(word) in unknown and word not in common][:_MAX_CORRECTED]
+    tokens = count_tokens(words) if words else ()
+    rare = [word for word, count in zip(words, tokens, strict=True) if count > 1]
+    near = {word: {it: stem(it) for it in near_words(word, terms.language)} for word in rare}
+    return {word: {it: lexeme for it, lexeme in near[word].items() if lexeme != stem(word)} for word in rare}
+
+
+def corrections(
+    near: Mapping[str, Mapping[str, str]], terms: QueryTerms, counts: Mapping[str, int], count_tokens: CountTokens
+) -> tuple[Correction, ...]:
+    """Return the best word near each word, where one is found, by the counts of lexemes in scope.
+
+    It is one of the most common words of the language, or occurs in scope and is simpler by two tokens: "dividend" is
+    not "divided". After a slip one token is enough, and none is needed in its stem: "grindr" is "grinder". A long word
+    may also be a word that occurs nowhere and is one token.
+    """
+    common, found = common_words(terms.language), []
+    for word, lexemes in near.items():
+        slips, is_long = near_words(word, terms.language), len(word) >= _LONG
+        known = [it for it, lexeme in lexemes.items() if is_long or counts.get(lexeme) or it in common]
+        own, *tokens = count_tokens([word, *known])
+        ranked = []
+        for it, size in zip(known, tokens, strict=True):
+            chunks = counts.get(lexemes[it], 0)
+            place = slips[it]
+            simpler = 2 if place is None else int(place >= len(lexemes[it]))
+            if it in common or (size <= own - simpler and (chunks or (is_long and size == 1))):
+                ranked.append((it not in common, size, -chunks, it))
+        if ranked:
+            found.append(Correction(word, min(ranked)[-1]))
+    return tuple(found)
 
 
 def any_of(terms: Iterable[Term]) -> str:

@@ -1,7 +1,7 @@
 """What searches read from the store. Every read takes the scope, and returns hits, never rows."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -12,11 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.scope import AccessScope
+from retrieval.engine.query import respelled
 from retrieval.engine.state import Query, RequestFilter
-from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
+from retrieval.engine.types import (
+    ChunkFacts,
+    ChunkId,
+    CountTokens,
+    Hit,
+    QueryTerms,
+    Ranking,
+    ScoreType,
+    Term,
+    TermMatch,
+    Vector,
+)
 from retrieval.index import statements
 from retrieval.index.filters import filtered
-from retrieval.index.lexemes import possible_compounds, query_terms, quoted, with_compounds
+from retrieval.index.lexemes import (
+    corrections,
+    possible_compounds,
+    possible_corrections,
+    query_terms,
+    quoted,
+    with_compounds,
+)
 from retrieval.index.reading import chunk_keys, fetch, read, vector_text
 from retrieval.index.scans import dense_statement
 from retrieval.index.statements import Reach, cheapest_reach
@@ -93,10 +112,38 @@ def analyze(
     if query.operators:
         return replace(terms, has_operators=True)
     if wanted := possible_compounds(terms):
-        counted = {"lexemes": sorted(wanted), "scope": scope.connection_ids}
-        found = read(statements.LEXEME_COUNTS, counted, timeout_seconds=timeout_seconds)
-        terms = with_compounds(terms, {row["lexeme"]: row["chunks"] for row in found})
+        terms = with_compounds(terms, _lexeme_counts(wanted, scope, timeout_seconds=timeout_seconds))
     return terms
+
+
+def corrected(
+    terms: QueryTerms,
+    *,
+    query: Query,
+    scope: AccessScope,
+    languages: Sequence[str],
+    count_tokens: CountTokens,
+    timeout_seconds: float | None = None,
+) -> QueryTerms:
+    """Return the terms of a query with its misspelled words corrected; those of a query with operators stay.
+
+    `count_tokens` are those of the embedding model, which knows the query's language.
+    """
+    near = {} if query.operators else possible_corrections(query.for_models, terms, count_tokens)
+    if not near:
+        return terms
+    lexemes = {lexeme for forms in near.values() for lexeme in forms.values()}
+    found = corrections(near, terms, _lexeme_counts(lexemes, scope, timeout_seconds=timeout_seconds), count_tokens)
+    if not found:
+        return terms
+    again = respelled(query, found)
+    return replace(analyze(again, scope=scope, languages=languages, timeout_seconds=timeout_seconds), corrections=found)
+
+
+def _lexeme_counts(lexemes: Collection[str], scope: AccessScope, *, timeout_seconds: float | None) -> dict[str, int]:
+    parameters = {"lexemes": sorted(lexemes), "scope": scope.connection_ids}
+    found = read(statements.LEXEME_COUNTS, parameters, timeout_seconds=timeout_seconds)
+    return {row["lexeme"]: row["chunks"] for row in found}
 
 
 def dense_exact(

@@ -24,7 +24,7 @@ from retrieval.search import runtime
 from retrieval.search.configuration import Configuration
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import checked_query
-from retrieval.stages.analyze import Analyze
+from retrieval.stages.analyze import Analyze, Corrector
 from retrieval.stages.assemble import header
 from retrieval.stages.embed import Embed
 
@@ -55,9 +55,8 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
     preset, config, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
     passages = _stored_passages(record.trace, config, state.scope)
     hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
-    state = replace(
-        _embedded(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), record), hits=hits, passages=passages
-    )
+    analyze = Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG, corrector=Corrector.of(runtime.resources()))
+    state = replace(_embedded(analyze(state), record), hits=hits, passages=passages)
     if len(passages) == len(record.trace.get("passages", ())):
         state = replace(state, answerability=answerability_of(record.trace))
     return SearchOutcome(record.pk, preset, record.preset_version, replace(state, access_checked=True))

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from retrieval.engine.pipeline import Stage, run_alone
 from retrieval.engine.state import SearchState
-from retrieval.stages.analyze import Analyze
+from retrieval.stages.analyze import Analyze, with_terms
 
 _Value = TypeVar("_Value")
 Read = Callable[[SearchState], Any]  #: Returns what a stage waits for.
@@ -44,7 +44,7 @@ class PrefetchTerms:
             settle(terms, partial(self.analyze.read, state))
             for name, read in reads.items():
                 # Without terms everything fails.
-                settle(futures[name], partial(lambda read: read(replace(state, terms=terms.result())), read))
+                settle(futures[name], partial(lambda read: read(with_terms(state, terms.result())), read))
 
         self.executor.submit(work)
         ahead = {name: future.result for name, future in {self.analyze.name: terms, **futures}.items()}

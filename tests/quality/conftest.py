@@ -87,6 +87,28 @@ def _keep_vacuum_out():
         )
 
 
+#: A word of questions of the company, and how it is typed.
+_MISSPELLED = {
+    "leave-days": ("annual", "anual"),
+    "hotel-limit": ("hotel", "hotle"),
+    "tunnel-2": ("tunnel", "tunel"),
+    "sign-limit": ("amount", "ammount"),
+    "budget-wages": ("increase", "increse"),
+    "late-fee": ("arrival", "arival"),
+}
+
+
+@pytest.fixture(scope="module")
+def misspelled(asked):
+    """Questions of the company with a misspelled word, with the word as it is meant."""
+    return [
+        (meant, _ask({**it.question, "text": it.question["text"].replace(meant, typed)}))
+        for it in asked
+        if it.question["id"] in _MISSPELLED
+        for meant, typed in [_MISSPELLED[it.question["id"]]]
+    ]
+
+
 @dataclass(frozen=True)
 class FollowUp:
     """A follow-up question, and what was found for it as it was asked and made to stand alone."""

@@ -101,6 +101,21 @@ def test_every_example_is_answered_rightly_for_whom_it_is_shown_to(shown):
     assert [it for it in refused if not it.answer.startswith(REFUSAL)] == []
 
 
+def test_a_misspelled_question_is_answered_like_the_question_that_is_meant(misspelled):
+    assert len(misspelled) == 6
+    assert [[it.meant for it in found.outcome.state.terms.corrections] for _, found in misspelled] == [
+        [meant] for meant, _ in misspelled
+    ]
+    answers = [(found.answer, found.question["answers"]) for _, found in misspelled]
+    assert [
+        answer for answer, wanted in answers if not answer.startswith(ASSERTED) or not is_right(answer, wanted)
+    ] == []
+
+
+def test_questions_that_are_spelled_rightly_are_searched_for_as_they_are(asked):
+    assert [it.outcome.state.terms.corrections for it in asked if it.outcome.state.terms.corrections] == []
+
+
 def test_questions_that_stand_alone_are_searched_for_as_they_are_after_any_other(asked):
     for before, it in zip([asked[-1], *asked[:-1]], asked, strict=True):
         titles = tuple(passage.hit.chunk.title for passage in before.outcome.passages[:3])

@@ -26,7 +26,7 @@ from retrieval.presets.consolidated.stages.tighten import TightenPool
 from retrieval.presets.consolidated.stages.validate import ValidateScope
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
-from retrieval.stages.analyze import Analyze
+from retrieval.stages.analyze import Analyze, Corrector
 from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.assemble import Assemble
 from retrieval.stages.bm25 import Bm25
@@ -61,7 +61,7 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
     )
     primary = (*search, SectionFloors(config.grades, config.density, cross.guard if cross else None, scale), quota)
     setup = (
-        Analyze(resources.text_search_config),
+        Analyze(resources.text_search_config, corrector=Corrector.of(resources)),
         Embed(resources.encoder, resources.query_cache, calls=resources.calls),
         SetUpSection(config.question, config.depth),
     )

@@ -10,7 +10,7 @@ from retrieval.presets.contextpack.stages.neighbours import Neighbours
 from retrieval.presets.contextpack.stages.pack_context import PackContext
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
-from retrieval.stages.analyze import Analyze
+from retrieval.stages.analyze import Analyze, Corrector
 from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.blend import Blend
 from retrieval.stages.complete import Complete
@@ -28,7 +28,8 @@ from retrieval.stages.resources import Resources
 def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeline:
     """Return the pipeline for context packs: scored by a language model, with neighbours of the best hits."""
     judge = resources.part(Judge)
-    analyze = Analyze(resources.text_search_config)
+    again = Embed(resources.encoder, resources.query_cache, calls=resources.calls)
+    analyze = Analyze(resources.text_search_config, corrector=Corrector.of(resources, again))
     dense = Dense(config.dense, resources.index, files=resources.vectors)
     fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
     ahead = (PrefetchTerms(analyze, resources.executor, {FILES: dense.open_files}, (fulltext,)),)

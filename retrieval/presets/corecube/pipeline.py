@@ -6,7 +6,7 @@ from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
-from retrieval.stages.analyze import Analyze
+from retrieval.stages.analyze import Analyze, Corrector
 from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.assemble import Assemble
 from retrieval.stages.blend import Blend
@@ -28,7 +28,8 @@ from retrieval.stages.ties import BreakTies
 def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
     """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
     reranker = resources.timed_reranker
-    analyze = Analyze(resources.text_search_config)
+    again = Embed(resources.encoder, resources.query_cache, calls=resources.calls)
+    analyze = Analyze(resources.text_search_config, corrector=Corrector.of(resources, again))
     dense = Dense(config.dense, resources.index, files=resources.vectors)
     fulltext = Fulltext(config.fulltext, resources.bm25, resources.text_search_config)
     ahead: tuple[Prefetch, ...] = (

@@ -18,7 +18,7 @@ from retrieval.presets.helix.stages.signals import RankSignals
 from retrieval.presets.helix.stages.sparse import Sparse
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
-from retrieval.stages.analyze import Analyze
+from retrieval.stages.analyze import Analyze, Corrector
 from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.bm25 import Bm25
 from retrieval.stages.complete import Complete, PrefetchPool
@@ -38,7 +38,8 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     No stage uses a language model or a remote service, not even for embeddings. Only the tier "async" may use a
     reranking service.
     """
-    analyze = Analyze(resources.text_search_config)
+    again = Embed(resources.local_encoder, resources.query_cache, calls=resources.calls)
+    analyze = Analyze(resources.text_search_config, corrector=Corrector.of(resources, again))
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
     route = Route(config.route, local_router(resources))
     model, pool = resources.local_encoder, PrefetchPool(complete, resources.executor)
