@@ -8,6 +8,7 @@ import pytest
 from corecube.access import scope_for
 from retrieval.engine.query import read_query
 from retrieval.engine.types import Correction, QueryTerms, Term
+from retrieval.engine.words import stemmer
 from retrieval.index.lexemes import corrections, possible_corrections
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
@@ -35,7 +36,7 @@ def count_tokens(texts):
 
 
 def terms_of(word, chunks):
-    return QueryTerms((Term(word, chunks, 1.0),), corpus_size=100)
+    return QueryTerms((Term(stemmer("english")(word), chunks, 1.0),), corpus_size=100)
 
 
 @pytest.mark.parametrize(
