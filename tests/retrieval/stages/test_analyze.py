@@ -44,7 +44,7 @@ def terms_of(word, chunks):
     [
         ("pasword", {"password": 4}, ["password"]),
         # It occurs nowhere, but is a long common word.
-        ("wonderfull", {}, []),
+        ("wonderfull", {}, ["wonderful"]),
         ("wonderdul", {}, ["wonderful"]),
         ("hamer", {}, []),
         ("hamer", {"hammer": 1}, ["hammer"]),

@@ -160,7 +160,7 @@ class TestWhatItCanReach:
 
     def test_a_service_for_embedding_is_left_alone(self, world):
         remote = RemoteEncoder.__new__(RemoteEncoder)
-        remote.tokenizer = Tokens()
+        remote.name, remote.tokenizer = "remote", Tokens()
         tools = replace(runtime.resources(), encoder=remote)
         assert not any(it is remote for it in reachable(HELIX.build(HelixConfig(), tools)))
         outcome = search(
