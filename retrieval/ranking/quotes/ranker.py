@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.quotes.asked import FORMS, Asked, asked, cues, holds
 from retrieval.ranking.quotes.candidates import Candidate
-from retrieval.text.language import question_language
-from retrieval.text.units import UnitKind
+from retrieval.text.language import common_words, question_language
+from retrieval.text.units import UnitKind, cells_of
 
 MAX_COMPARED: Final = 24  #: The best by words, which are compared by vectors too.
 WORD_SIGNALS: Final = (
@@ -34,9 +35,15 @@ WORD_SIGNALS: Final = (
     "list_asked",
     "one_asked",
     "row",
+    "named",
 )
 VECTOR_SIGNALS: Final = (*WORD_SIGNALS, "cosine", "cosine_over_mean", "cosine_best")
 _MIN_WORDS: Final = 4
+_NAME_CELLS: Final = (
+    2  #: The first cells of a row, one of which may be its name; a number or a code may stand before it.
+)
+_MIN_LETTERS: Final = 3  #: Of a word of a name.
+_WORD: Final = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +62,15 @@ class Asking:
     terms: QueryTerms
     language: str  #: That of the question by its words, in doubt that of its terms; one of PostgreSQL's names.
     kinds: frozenset[Asked]
+    said: frozenset[str]  #: Its own terms, without those that a follow-up takes from the question before.
 
     @classmethod
     def of(cls, question: str, terms: QueryTerms) -> Self:
         """Return it for a question and its terms."""
         seeming = question_language(question)
         language = seeming if seeming in cues() else terms.language
-        return cls(terms, language, asked(question, language))
+        said = TermFinder(terms.terms, stemmer(terms.language)).found(question)
+        return cls(terms, language, asked(question, language), said)
 
     @property
     def finder(self) -> TermFinder:
@@ -75,7 +84,8 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
     Coverages are shares of the question's idf, 0 to 1, that of a passage by all its candidates; `cosine_passage` is
     how far its passage's cosine is below the best one; `form` tells that it holds a form that is asked for, such as a
     date, `form_missing` that it lacks one; `steps_asked` marks whole numbered lists where steps are asked for,
-    `list_asked` whole lists and tables where several things are asked for, and `one_asked` those where neither is.
+    `list_asked` whole lists and tables where several things are asked for, and `one_asked` those where neither is;
+    `named` marks the row of a table whose name the question says.
     """
     finder = asking.finder
     total = finder.weight(frozenset(term.lexeme for term in asking.terms.terms)) or 1.0
@@ -105,6 +115,7 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
             "list_asked": float(it.is_group and wants_list),
             "one_asked": float(it.is_group and not wants_steps and not wants_list),
             "row": float(not it.kinds.isdisjoint({UnitKind.ROW, UnitKind.FIGURES})),
+            "named": float(_is_named(it, asking, finder)),
         }
 
     return [signals(it, own) for it, own in zip(found, owns, strict=True)]
@@ -129,6 +140,20 @@ def _is_fragment(candidate: Candidate) -> bool:
     if unit.kind is not UnitKind.SENTENCE or any(map(str.isdigit, unit.text)):
         return False
     return not unit.is_finished or unit.text.endswith(":") or len(candidate.text.split()) < _MIN_WORDS
+
+
+def _is_named(candidate: Candidate, asking: Asking, finder: TermFinder) -> bool:
+    """Return whether it is one row of a table with a header, and the question has all words of the row's name."""
+    unit, *others = candidate.quoted
+    if others or unit.kind is not UnitKind.ROW or not unit.header:
+        return False
+    return any(_says(asking, finder, name) for name in cells_of(unit.text)[:_NAME_CELLS])
+
+
+def _says(asking: Asking, finder: TermFinder, name: str) -> bool:
+    common = common_words(asking.language)
+    words = [word for word in _WORD.findall(name.lower()) if word not in common and not word.isdigit()]
+    return any(len(word) >= _MIN_LETTERS for word in words) and all(finder.found(word) & asking.said for word in words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,26 @@ def test_a_whole_list_is_marked_by_whether_the_question_asks_for_several_things(
     assert {name for name in ("steps_asked", "list_asked", "one_asked") if signals[name]} == marked
 
 
+RATES = (
+    "No. | Name | Night rate\n1 | Night porter | 21\n2 | Hotel | 145\n3 | The night of the hotel | 160\n4 | Night | 12"
+)
+
+
+def test_a_row_is_named_where_the_question_itself_has_all_words_of_its_name():
+    def named(question):
+        rows = [it for it in found([made(1, RATES)]) if len(it.quoted) == 1]
+        signals = word_signals(rows, asking(question))
+        return [it.quoted[0].text for it, of in zip(rows, signals, strict=True) if of["named"]]
+
+    assert named("How much may a night at a hotel cost?") == [
+        "2 | Hotel | 145",
+        "3 | The night of the hotel | 160",
+        "4 | Night | 12",
+    ]
+    # The night is a term of the question before.
+    assert named("And a hotel?") == ["2 | Hotel | 145"]
+
+
 def test_the_sentence_with_the_price_comes_first():
     assert shipped().best_first(found(), asking())[0].candidate.text == "A night costs at most 145 euros."
 
