@@ -12,6 +12,7 @@ from itertools import chain
 from typing import ClassVar, Final
 
 from retrieval.answers.quoting import Quote, choose, quotes_of
+from retrieval.answers.rewrite import asks_for_more
 from retrieval.answers.threads import AnswerThreads
 from retrieval.engine.types import Passage, Verdict
 from retrieval.llm.citations import escape_markers, find_citations
@@ -197,7 +198,8 @@ def _follow_up(task: Task, asking: Asking) -> FollowUp | None:
     if not (task.is_follow_up and task.history):
         return None
     last = task.history[-1]
-    return FollowUp.of(task.question, asking, before=last.question, answer=last.answer)
+    wants_more = asks_for_more(task.question, last.question)
+    return FollowUp.of(task.question, asking, before=last.question, answer=last.answer, wants_more=wants_more)
 
 
 def _refusal(task: Task, passages: Sequence[Passage]) -> str:

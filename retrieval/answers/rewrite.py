@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Final, Self
 
 from retrieval.text.language import question_language
-from retrieval.text.small_talk import is_small_talk
+from retrieval.text.small_talk import after_small_talk, is_small_talk
 
 _WORDS: Final = tomllib.loads((files("retrieval.answers") / "rewrite_words.toml").read_text(encoding="utf-8"))
 _APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
@@ -59,6 +59,9 @@ class _Language:
     before_verbs: frozenset[str] = _NONE
     before_subjects: frozenset[str] = _NONE
     before_asked: frozenset[str] = _NONE
+    prepositions: frozenset[str] = _NONE
+    more: frozenset[str] = _NONE
+    again: frozenset[str] = _NONE
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
@@ -151,15 +154,14 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
     language = ""
     for said in before:
         language = _language_of(said.question, language)
-        own = _content_words(said.question, language)
+        found = _words(said.question, language)
+        own = () if context and _is_about_the_answer(found) else _content(found)
         titles = said.titles or (context.titles if context else ())
         if context is None or not depends(said.question, language):
             context = _Context(own, own, titles)
         else:
             kept = _not_replaced(context.topic, own)
-            context = _Context(
-                own, (*own, *kept) if _replaces(_words(said.question, language)) else context.topic, titles
-            )
+            context = _Context(own, (*own, *kept) if _replaces(found) else context.topic, titles)
     language = _language_of(text, language)
     is_follow_up = context is not None and depends(text, language)
     carried = _carried(_words(text, language), context) if context is not None and is_follow_up else ()
@@ -198,11 +200,13 @@ def depends(question: str, language: str = "") -> bool:
         return False
     language = _language_of(question, language)
     found = _words(question, language)
-    own = _content_words(question, language)
+    own = _content(found)
     if _has_open_pronoun(found):
         return len(own) < _ENOUGH_WORDS
     if _continues(found):
         return len(own) < _ENOUGH_CONTINUED
+    if _is_about_the_answer(found):
+        return True
     # Too little content: "Since when?", "Who signs?", "What is the deadline?". A verb with an object ("drain the
     # queue") is enough, and so is a subject ("what does ammonia do").
     is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in found[0].language.question)
@@ -222,8 +226,24 @@ def _has_open_pronoun(found: Sequence[_Word]) -> bool:
 
 
 def _continues(found: Sequence[_Word]) -> bool:
-    openers = found[0].language.openers if found else ()
-    return " ".join((*(word.folded for word in found), "")).startswith(openers)
+    """Return whether a question begins like the rest of another one: "and in Kiel?", "for children"."""
+    if not found:
+        return False
+    language, words = found[0].language, [word.folded for word in found]
+    is_phrase = words[0] in language.prepositions and language.question.isdisjoint(words)
+    return is_phrase or " ".join((*words, "")).startswith(language.openers)
+
+
+def _is_about_the_answer(found: Sequence[_Word]) -> bool:
+    """Return whether a question has no topic: "tell me more", "show me the whole list", "step 2", "which document?"."""
+    topics = (word for word in found if word.is_content and not word.is_number)
+    return bool(found) and all(word.folded in word.language.more | word.language.again for word in topics)
+
+
+def asks_for_more(question: str, before: str) -> bool:
+    """Return whether a follow-up to an earlier question only wants more of its answer: "tell me more"."""
+    found = _words(question, _language_of(question, _language_of(before, "")))
+    return _is_about_the_answer(found) and any(word.folded in word.language.more for word in found)
 
 
 def _is_filler(found: Sequence[_Word], place: int) -> bool:
@@ -308,16 +328,12 @@ def _stem(word: str) -> str:
     return folded if _CODE.fullmatch(folded) else folded[:_STEM_CHARACTERS]
 
 
-def _content_words(text: str, language: str) -> tuple[_Word, ...]:
-    return _content(_words(text, language))
-
-
 def _content(found: Sequence[_Word]) -> tuple[_Word, ...]:
     return tuple(word for word in found if word.is_content)
 
 
 def _words(text: str, language: str) -> tuple[_Word, ...]:
-    return _words_of(text[:_MAX_CHARACTERS], _LANGUAGES[language])
+    return _words_of(after_small_talk(text[:_MAX_CHARACTERS]), _LANGUAGES[language])
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -62,12 +62,17 @@ def read_query(text: str, *, characters: int) -> Query:
     return Query(text, read, _plain(wanted), " ".join(map(_written, clauses)))
 
 
-def respelled(query: Query, corrections: Sequence[Correction]) -> Query:
+def corrected(query: Query, corrections: Sequence[Correction]) -> Query:
     """Return a query without operators with corrected words in what is searched for; what was sent stays."""
-    meant, text = {it.typed: it.meant for it in corrections}, query.for_models
-    for word in reversed(list(plain_words(text))):
+    return replace(query, plain_text=respelled(query.for_models, corrections))
+
+
+def respelled(text: str, corrections: Sequence[Correction]) -> str:
+    """Return a text with corrected words."""
+    meant = {it.typed: it.meant for it in corrections}
+    for word in reversed(list(plain_words(text)) if meant else ()):
         text = text[: word.start()] + meant.get(word[0], word[0]) + text[word.end() :]
-    return replace(query, plain_text=text)
+    return text
 
 
 def clauses_of(query: Query) -> list[Clause]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
@@ -11,10 +11,25 @@ from retrieval.engine.words import stemmer
 from retrieval.ranking.blend import idf
 from retrieval.text.compounds import has_compounds, joined, parts
 from retrieval.text.language import common_words
-from retrieval.text.misspellings import near_words, plain_words
+from retrieval.text.misspellings import Near, near_words, plain_words
 
 _MAX_CORRECTED: Final = 5  #: Words of a query that are compared with others.
-_LONG: Final = 7  #: Letters from which few words are near another.
+
+
+@dataclass(frozen=True, slots=True)
+class NearWord:
+    """A word that a word of the query may be meant as."""
+
+    typed: str
+    size: int  #: Tokens of the typed word.
+    meant: str
+    lexeme: str  #: That of what is meant.
+    how: Near
+
+    @property
+    def doubt(self) -> int:
+        """How many tokens less it must have, 0 to 2."""
+        return self.how.doubt or int(self.how.place >= len(self.lexeme))
 
 
 def query_terms(
@@ -83,45 +98,42 @@ def _joined(term: Term, terms: QueryTerms) -> Iterator[str]:
     return chain.from_iterable(joined(term.lexeme, other.lexeme, terms.language) for other in others)
 
 
-def possible_corrections(text: str, terms: QueryTerms, count_tokens: CountTokens) -> dict[str, dict[str, str]]:
-    """Return the words near each word that occurs nowhere, with their lexemes: `corrections` needs their counts.
+def possible_corrections(text: str, terms: QueryTerms, count_tokens: CountTokens) -> tuple[NearWord, ...]:
+    """Return the words near each word that occurs nowhere; `likely_corrections` needs the counts of their lexemes.
 
     A word that is one token of the embedding model is a common one, spelled as it is meant.
     """
     stem, common = stemmer(terms.language), common_words(terms.language)
     unknown = {term.lexeme for term in terms.terms if not term.document_frequency}
     found = dict.fromkeys(word[0] for word in plain_words(text)) if unknown else ()
-    words = [word for word in found if stem(word) in unknown and word not in common][:_MAX_CORRECTED]
-    tokens = count_tokens(words) if words else ()
-    rare = [word for word, count in zip(words, tokens, strict=True) if count > 1]
-    near = {word: {it: stem(it) for it in near_words(word, terms.language)} for word in rare}
-    return {word: {it: lexeme for it, lexeme in near[word].items() if lexeme != stem(word)} for word in rare}
+    words = [word for word in found if stem(word) in unknown and word not in common]
+    sizes = zip(words, count_tokens(words) if words else (), strict=True)
+    rare = [(word, size) for word, size in sizes if size > 1][:_MAX_CORRECTED]
+    return tuple(
+        NearWord(word, size, it, lexeme, how)
+        for word, size in rare
+        for it, how in near_words(word, terms.language).items()
+        if (lexeme := stem(it)) != stem(word)
+    )
 
 
-def corrections(
-    near: Mapping[str, Mapping[str, str]], terms: QueryTerms, counts: Mapping[str, int], count_tokens: CountTokens
-) -> tuple[Correction, ...]:
-    """Return the best word near each word, where one is found, by the counts of lexemes in scope.
+def likely_corrections(
+    near: Sequence[NearWord], terms: QueryTerms, counts: Mapping[str, int], count_tokens: CountTokens
+) -> dict[Correction, str]:
+    """Return what each word may be meant as, likeliest first, with its lexeme, by the counts of lexemes in scope.
 
-    It is one of the most common words of the language, or occurs in scope and is simpler by two tokens: "dividend" is
-    not "divided". After a slip one token is enough, and none is needed in its stem: "grindr" is "grinder". A long word
-    may also be a word that occurs nowhere and is one token.
+    These are the most common words of the language, and words that are simpler by as many tokens as their letter leaves
+    in doubt: "dividend" is not "divided", but "grindr" is "grinder". In a word's ending any letter is in doubt.
     """
-    common, found = common_words(terms.language), []
-    for word, lexemes in near.items():
-        slips, is_long = near_words(word, terms.language), len(word) >= _LONG
-        known = [it for it, lexeme in lexemes.items() if is_long or counts.get(lexeme) or it in common]
-        own, *tokens = count_tokens([word, *known])
-        ranked = []
-        for it, size in zip(known, tokens, strict=True):
-            chunks = counts.get(lexemes[it], 0)
-            place = slips[it]
-            simpler = 2 if place is None else int(place >= len(lexemes[it]))
-            if it in common or (size <= own - simpler and (chunks or (is_long and size == 1))):
-                ranked.append((it not in common, size, -chunks, it))
-        if ranked:
-            found.append(Correction(word, min(ranked)[-1]))
-    return tuple(found)
+    common = common_words(terms.language)
+    known = [it for it in near if counts.get(it.lexeme) or it.meant in common]
+    sizes = count_tokens([it.meant for it in known]) if known else ()
+    ranked = sorted(
+        (it.typed, it.meant not in common, size, -counts.get(it.lexeme, 0), it.meant, it.lexeme)
+        for it, size in zip(known, sizes, strict=True)
+        if it.meant in common or size + it.doubt <= it.size
+    )
+    return {Correction(typed, meant): lexeme for typed, *_, meant, lexeme in ranked}
 
 
 def any_of(terms: Iterable[Term]) -> str:

@@ -74,6 +74,7 @@ def prepared(name: str) -> Prepared:
 
 ANALYZE: Final = statement("analyze")
 LEXEME_COUNTS: Final = statement("lexeme_counts")
+WRITTEN: Final = statement("written")
 DENSE_HNSW: Final = statement("dense_hnsw")
 DENSE_EXACT: Final = statement("dense_exact")
 _FULLTEXT: Final = statement("fulltext")

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.scope import AccessScope
-from retrieval.engine.query import respelled
+from retrieval.engine.query import corrected as corrected_query
 from retrieval.engine.state import Query, RequestFilter
 from retrieval.engine.types import (
     ChunkFacts,
     ChunkId,
+    Correction,
     CountTokens,
     Hit,
     QueryTerms,
@@ -29,7 +30,7 @@ from retrieval.engine.types import (
 from retrieval.index import statements
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import (
-    corrections,
+    likely_corrections,
     possible_compounds,
     possible_corrections,
     query_terms,
@@ -39,7 +40,7 @@ from retrieval.index.lexemes import (
 from retrieval.index.reading import chunk_keys, fetch, read, vector_text
 from retrieval.index.scans import dense_statement
 from retrieval.index.statements import Reach, cheapest_reach
-from retrieval.text.language import question_language
+from retrieval.text.language import common_words, question_language
 
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
@@ -73,6 +74,7 @@ class TextSearch:
     by_cover: bool = False  #: Whether a chunk's score is the cover density of the query instead of a sum over terms.
 
 
+_MAX_READ: Final = 200  #: Chunks with a word's stem that are read for the word.
 _NO_INDEX: Final = VectorIndex(0, 0)  #: No embedding belongs to it: what is read has no cosine.
 _UNWEIGHTED: Final = TextSearch((1.0, 1.0, 1.0, 1.0), 1.0)  #: Weighs nothing: for hits that are read without terms.
 
@@ -127,17 +129,32 @@ def corrected(
 ) -> QueryTerms:
     """Return the terms of a query with its misspelled words corrected; those of a query with operators stay.
 
+    A word is corrected to the likeliest one that occurs in scope, or is one of the most common words of the language.
     `count_tokens` are those of the embedding model, which knows the query's language.
     """
-    near = {} if query.operators else possible_corrections(query.for_models, terms, count_tokens)
+    near = () if query.operators else possible_corrections(query.for_models, terms, count_tokens)
     if not near:
         return terms
-    lexemes = {lexeme for forms in near.values() for lexeme in forms.values()}
-    found = corrections(near, terms, _lexeme_counts(lexemes, scope, timeout_seconds=timeout_seconds), count_tokens)
+    counts = _lexeme_counts({it.lexeme for it in near}, scope, timeout_seconds=timeout_seconds)
+    found: dict[str, Correction] = {}
+    for correction, lexeme in likely_corrections(near, terms, counts, count_tokens).items():
+        if correction.typed not in found and (
+            correction.meant in common_words(terms.language)
+            or _is_written(correction.meant, lexeme, scope, timeout_seconds=timeout_seconds)
+        ):
+            found[correction.typed] = correction
     if not found:
         return terms
-    again = respelled(query, found)
-    return replace(analyze(again, scope=scope, languages=languages, timeout_seconds=timeout_seconds), corrections=found)
+    corrections = tuple(found.values())
+    again = corrected_query(query, corrections)
+    terms = analyze(again, scope=scope, languages=languages, timeout_seconds=timeout_seconds)
+    return replace(terms, corrections=corrections)
+
+
+def _is_written(word: str, lexeme: str, scope: AccessScope, *, timeout_seconds: float | None) -> bool:
+    """Return whether some of the chunks in scope with a lexeme hold a word as it is, and not only its stem."""
+    parameters = {"word": word, "lexeme": quoted(lexeme), "scope": scope.connection_ids, "limit": _MAX_READ}
+    return bool(read(statements.WRITTEN, parameters, timeout_seconds=timeout_seconds))
 
 
 def _lexeme_counts(lexemes: Collection[str], scope: AccessScope, *, timeout_seconds: float | None) -> dict[str, int]:

@@ -55,11 +55,17 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
     preset, config, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
     passages = _stored_passages(record.trace, config, state.scope)
     hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
-    analyze = Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG, corrector=Corrector.of(runtime.resources()))
-    state = replace(_embedded(analyze(state), record), hits=hits, passages=passages)
+    state = replace(_embedded(_analyzed(state, record), record), hits=hits, passages=passages)
     if len(passages) == len(record.trace.get("passages", ())):
         state = replace(state, answerability=answerability_of(record.trace))
     return SearchOutcome(record.pk, preset, record.preset_version, replace(state, access_checked=True))
+
+
+def _analyzed(state: SearchState, record: SearchRecord) -> SearchState:
+    """Return the state with the query's terms, corrected if the search corrected them."""
+    notes = {note.code for span in spans_of(record.trace) for note in span.notes}
+    corrector = Corrector.of(runtime.resources()) if "query_corrected" in notes else None
+    return Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG, corrector=corrector)(state)
 
 
 def _embedded(state: SearchState, record: SearchRecord) -> SearchState:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from corecube.scope import AccessScope
 from retrieval.encoders.model_table import knows_language
 from retrieval.engine.about import About, BaseStage, StageGroup
-from retrieval.engine.query import respelled
+from retrieval.engine.query import corrected
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import Correction, CountTokens, QueryTerms
@@ -48,7 +48,8 @@ class Corrector:
 class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms"}):
     """Split the query into lexemes, in every language of the scope, and look up how rare each is there.
 
-    Words that occur nowhere in scope are corrected if one letter makes them a word that does.
+    Words that occur nowhere in scope are corrected if one letter makes them a word that does, or one of the most common
+    words of the language.
     """
 
     text_search_config: str  #: Text search configuration of connections that name none.
@@ -62,7 +63,12 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
         unit="terms",
         section="query",
         left=lambda state: len(state.terms.terms),
-        notes={"query_cut": "query shortened", "query_corrected": "spelling corrected"},
+        notes={
+            "query_cut": "query shortened",
+            "query_corrected": "spelling corrected",
+            "embed_failed": "corrected query not embedded",
+            "embed_timeout": "embedding the corrected query timed out",
+        },
         badges=frozenset({"query_cut", "query_corrected"}),
     )
 
@@ -74,7 +80,7 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
         state = replace(with_terms(state, terms), prefetch=prefetch)
         if terms.corrections:
             if self.corrector and self.corrector.embed and state.vector is not None:
-                state = self.corrector.embed(state)
+                state = self.corrector.embed(replace(state, vector=None))
             state = state.noted(Note("query_corrected", corrected_text(terms.corrections)))
         if read == sent:
             return state
@@ -98,7 +104,7 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
 
 def with_terms(state: SearchState, terms: QueryTerms) -> SearchState:
     """Return the state with the terms of its query, and the query as they correct it."""
-    query = respelled(state.query, terms.corrections) if terms.corrections else state.query
+    query = corrected(state.query, terms.corrections) if terms.corrections else state.query
     return replace(state, terms=terms, query=query)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from corecube.data import read_toml
 
 _MAX_CHARACTERS: Final = 100
+_CLAUSE_END: Final = re.compile(r"[,.!;:\N{EN DASH}]\s*|\s-\s")
 _WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
@@ -16,6 +17,16 @@ def is_small_talk(text: str) -> bool:
     """Return whether a text is made of such phrases alone, in any of the languages that are known."""
     words = _words(text) if len(text) <= _MAX_CHARACTERS else ()
     return bool(words) and _is_made_of_phrases(words)
+
+
+def after_small_talk(text: str) -> str:
+    """Return a text without such phrases before it: "And for children?" of "OK, thanks. And for children?"."""
+    start = 0
+    for found in _CLAUSE_END.finditer(text[:_MAX_CHARACTERS]):
+        if not is_small_talk(text[start : found.start()]):
+            break
+        start = found.end()
+    return text[start:] or text
 
 
 def is_thanks(text: str) -> bool:

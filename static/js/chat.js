@@ -9,6 +9,8 @@ const MAX_ROWS = 8;
 const FRAGMENT = { "HX-Request": "true" };
 const BROKEN = "Connection lost.";
 const PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 10_000;
+const MAX_ATTEMPTS = 5;
 
 const thread = document.querySelector("[data-thread]");
 const composer = document.querySelector("[data-composer]");
@@ -84,19 +86,30 @@ const swap = (exchange, fresh) => {
   }
 };
 
-// The stored answer, however it ended; false while it is unfinished.
-const finish = async (exchange) => {
-  const response = await fetch(exchange.dataset.address, { headers: FRAGMENT });
-  if (!response.ok) {
-    throw new Error(String(response.status));
+// A fragment from the server; a session that has ended leads to the sign-in.
+const loaded = async (address, options = {}) => {
+  const response = await fetch(address, { ...options, headers: FRAGMENT });
+  const elsewhere = response.headers.get("HX-Redirect");
+  if (elsewhere) {
+    window.location.assign(elsewhere);
+    await new Promise(() => {});
   }
-  const fresh = nodeOf(await response.text());
+  if (!response.ok) {
+    const isPlain = response.headers.get("Content-Type")?.startsWith("text/plain");
+    throw new Error(isPlain ? await response.text() : "This conversation no longer accepts questions.");
+  }
+  return response;
+};
+
+// Shows the stored answer, however it ended; the state of an unfinished one is returned instead.
+const finish = async (exchange) => {
+  const fresh = nodeOf(await (await loaded(exchange.dataset.address)).text());
   if (fresh.dataset.events) {
-    return false;
+    return fresh.dataset.state;
   }
   swap(exchange, fresh);
   announce(fresh.dataset.spoken);
-  return true;
+  return "";
 };
 
 // The server is unreachable: the partial answer stays, and the question can be asked again.
@@ -144,16 +157,25 @@ const stream = async (exchange) => {
   }
 };
 
-// Another window may be writing the answer, or a page that was left may still be stopping it: then the stream is empty.
+// Another window may be writing the answer, or a page that was left may still be stopping it: then it is looked at again.
 const read = async (exchange) => {
   writing = exchange;
   settle();
   announce("Writing the answer.");
   try {
     await stream(exchange);
-    while (!(await finish(exchange))) {
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-      await stream(exchange);
+    let [state, pause, attempts] = [await finish(exchange), PAUSE_MS, 1];
+    while (state) {
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      pause = Math.min(pause * 1.5, MAX_PAUSE_MS);
+      if (state === "waiting") {
+        if (attempts === MAX_ATTEMPTS) {
+          throw new Error(BROKEN);
+        }
+        attempts += 1;
+        await stream(exchange);
+      }
+      state = await finish(exchange);
     }
   } catch {
     breakOff(exchange);
@@ -187,16 +209,7 @@ const refreshHistory = async () => {
 };
 
 const fetched = async (address, body) => {
-  const response = await fetch(address, { method: "POST", body, headers: FRAGMENT });
-  const elsewhere = response.headers.get("HX-Redirect");
-  if (elsewhere) {
-    window.location.assign(elsewhere);
-    return null;
-  }
-  if (!response.ok) {
-    const isPlain = response.headers.get("Content-Type")?.startsWith("text/plain");
-    throw new Error(isPlain ? await response.text() : "This conversation no longer accepts questions.");
-  }
+  const response = await loaded(address, { method: "POST", body });
   move(response.headers.get("HX-Push-Url"));
   return nodeOf(await response.text());
 };

@@ -481,6 +481,15 @@ def test_an_answer_whose_stream_does_not_come_is_tried_again(bob, model):
     bob.watch.complaints()
 
 
+def test_an_answer_whose_stream_never_comes_is_given_up(bob, model):
+    bob.open("/chat/")
+    bob.watch.left = True
+    bob.page.route("**/events/**", lambda route: route.abort())
+    exchange = asked(bob)
+    expect(exchange.locator("[data-broken]")).to_be_visible(timeout=30_000)
+    bob.watch.complaints()
+
+
 def test_an_answer_that_was_left_during_its_search_is_written_for_the_next_reader(bob, model):
     bob.open("/chat/")
     bob.watch.left = True

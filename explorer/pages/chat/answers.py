@@ -23,7 +23,7 @@ from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import rate_answer, rate_citation, retry, stop
 from retrieval.answers.conversations.reading import exchange_of
 from retrieval.answers.conversations.shelf import answer_of
-from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, unclaim, written
+from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, fail, unclaim, written
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Notice
@@ -129,30 +129,31 @@ def stop_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUI
 
 async def _answer(answer: Message) -> AsyncGenerator[bytes, None]:
     """Yield the events of an answer while it is written. Nothing is sent after done or error."""
-    if not await in_thread(claimed, answer):
+    if answer.state != Message.State.WAITING:
         yield _ending(answer, "done", state=answer.state)
         return
     try:
+        if not await in_thread(claimed, answer):
+            yield _ending(answer, "done", state=answer.state)
+            return
         # Between its events a slow stream must not hold a pooled database connection.
         writing = await in_thread(begin, answer)
         async with aclosing(_writing(writing)) as events:
             async for event in events:
                 yield event
-    except CoreCubeError as error:
+    except Exception as error:
         logger.exception("chat.failed message=%s", answer.pk)
-        yield _failure(answer, error.code)
+        yield _failure(answer, error.code if isinstance(error, CoreCubeError) else CoreCubeError.code)
     finally:
+        # In the thread that may still be claiming it.
         await in_thread(unclaim, answer)
 
 
 async def _writing(writing: Writing) -> AsyncGenerator[bytes, None]:
-    searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
-    yield _event(
-        "search",
-        {"searched": searched, "passages": [_passage(it, writing) for it in writing.answering.outcome.passages]},
-    )
+    """Yield the events from the search's on; the answer is stored by the last one, whatever fails."""
     heartbeats = 0
     try:
+        yield _event("search", _found(writing))
         async with aclosing(written(writing)) as events:
             async for event in events:
                 heartbeats = 0 if event is not None else heartbeats + 1
@@ -164,6 +165,7 @@ async def _writing(writing: Writing) -> AsyncGenerator[bytes, None]:
         # The status is sent already, so the error goes into the stream.
         logger.exception("chat.stream_failed message=%s", writing.message.pk)
         writing.problem = writing.problem or CoreCubeError.code
+        await in_thread(fail, writing.message, writing.problem)
     # The answer is stored by now, so the browser fetches the finished one next.
     if writing.problem:
         yield _failure(writing.message, writing.problem)
@@ -171,6 +173,12 @@ async def _writing(writing: Writing) -> AsyncGenerator[bytes, None]:
     done = writing.done
     ended = {"refused": bool(done and done.refused), "provider": done.provider if done else ""}
     yield _ending(writing.message, "done", state=writing.state.value, **ended)
+
+
+def _found(writing: Writing) -> dict[str, Any]:
+    searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
+    passages = [_passage(it, writing) for it in writing.answering.outcome.passages]
+    return {"searched": searched, "passages": passages}
 
 
 def _failure(answer: Message, code: str) -> bytes:

@@ -108,22 +108,23 @@ def _claimed(answer: Message) -> QuerySet[Message]:
 
 
 def unclaim(answer: Message) -> None:
-    """Let an answer wait again if its reader left before anything was written."""
-    _claimed(answer).filter(state=Message.State.WRITING).update(state=Message.State.WAITING)
+    """Let an answer wait again if `claimed` claimed it and nothing was written: its reader left during the search."""
+    if answer.state == Message.State.WRITING:
+        _claimed(answer).filter(state=Message.State.WRITING).update(state=Message.State.WAITING)
 
 
 def begin(answer: Message) -> Writing:
-    """Run the search of a claimed answer as its user; on a CoreCubeError the answer is stored as failed first."""
+    """Run the search of a claimed answer as its user; on an error the answer is stored as failed first."""
     try:
         return _begun(answer)
-    except CoreCubeError as error:
-        fail(answer, error.code)
+    except Exception as error:
+        fail(answer, error.code if isinstance(error, CoreCubeError) else CoreCubeError.code)
         raise
 
 
 def fail(answer: Message, problem: str) -> None:
-    """Store an answer as failed."""
-    _claimed(answer).update(state=Message.State.FAILED, problem=problem)
+    """Store an unfinished answer as failed."""
+    _claimed(answer).filter(state=Message.State.WRITING).update(state=Message.State.FAILED, problem=problem)
 
 
 def _begun(answer: Message) -> Writing:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from retrieval.answers.answering import DOUBTFUL, UNKNOWN_LANGUAGE, Answering
+from retrieval.answers.answering import CORRECTED, DOUBTFUL, UNKNOWN_LANGUAGE, Answering
 from retrieval.answers.conversations.writing import Writing
 from retrieval.answers.events import Done
 from retrieval.answers.json_answers import JsonDraft
@@ -16,7 +16,7 @@ from retrieval.ranking.packing import by_number
 from retrieval.search.outcome import SearchOutcome
 
 #: Codes of notices about the question or the request.
-_NOT_DEGRADED: Final = frozenset({DOUBTFUL, UNKNOWN_LANGUAGE}) | ABOUT_REQUEST
+_NOT_DEGRADED: Final = frozenset({CORRECTED, DOUBTFUL, UNKNOWN_LANGUAGE}) | ABOUT_REQUEST
 Json = dict[str, Any]
 
 

@@ -23,14 +23,15 @@ class FollowUp:
     forms: frozenset[Asked]  #: The forms that only it asks for.
     language: str
     quoted: str  #: The answer before it, normalised.
+    wants_more: bool  #: Whether it only asks for more of the answer.
 
     @classmethod
-    def of(cls, question: str, asking: Asking, *, before: str, answer: str) -> Self:
+    def of(cls, question: str, asking: Asking, *, before: str, answer: str, wants_more: bool) -> Self:
         """Return it for a question as it was asked, and the question and answer before it."""
         found = asking.finder.found(question)
         own = replace(asking.finder, terms=tuple(term for term in asking.terms.terms if term.lexeme in found))
         forms = (asking.kinds - asked(before, asking.language)) & FORMS
-        return cls(own, forms, asking.language, _normalised(answer))
+        return cls(own, forms, asking.language, _normalised(answer), wants_more)
 
     def narrowed(self, found: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Return candidates; of a table that was quoted only the rows that hold what is new in the question."""
@@ -44,7 +45,9 @@ class FollowUp:
         repetitions = [self._repetition(it.candidate) for it in found]
         scored = [replace(it, score=it.score - _REPEATED * by) for it, by in zip(found, repetitions, strict=True)]
         ordered = sorted(zip(scored, repetitions, strict=True), key=lambda pair: -pair[0].score)
-        is_answered = any(self._is_about_new(it.candidate) for it in found)
+        is_answered = any(self._is_about_new(it.candidate) for it in found) or (
+            self.wants_more and min(repetitions) == 0
+        )
         first = 0 if is_answered else 1
         return [it for place, (it, repetition) in enumerate(ordered) if place < first or repetition <= _MOSTLY]
 
@@ -57,7 +60,11 @@ class FollowUp:
 
     def _repetition(self, candidate: Candidate) -> float:
         """Return how far a candidate only repeats, 0 to 1: less the more it holds of what is new in the question."""
-        if not self._is_quoted(candidate) or not (self.own.terms or self.forms):
+        if not self._is_quoted(candidate):
+            return 0.0
+        if self.wants_more:
+            return 1.0
+        if not (self.own.terms or self.forms):
             return 0.0
         return 1 - max(self._new(candidate), any(holds(form, candidate.text, self.language) for form in self.forms))
 

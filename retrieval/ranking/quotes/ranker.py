@@ -11,6 +11,7 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any, Final, Self
 
+from retrieval.engine.query import respelled
 from retrieval.engine.types import QueryTerms, RunCosines
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.logistic import LogisticModel
@@ -66,7 +67,8 @@ class Asking:
 
     @classmethod
     def of(cls, question: str, terms: QueryTerms) -> Self:
-        """Return it for a question and its terms."""
+        """Return it for a question as it was typed, and its terms."""
+        question = respelled(question, terms.corrections)
         seeming = question_language(question)
         language = seeming if seeming in cues() else terms.language
         said = TermFinder(terms.terms, stemmer(terms.language)).found(question)
@@ -143,7 +145,7 @@ def _is_fragment(candidate: Candidate) -> bool:
 
 
 def _is_named(candidate: Candidate, asking: Asking, finder: TermFinder) -> bool:
-    """Return whether it is one row of a table with a header, and the question has all words of the row's name."""
+    """Return whether it is one row of a table with a header, and the question says the row's name."""
     unit, *others = candidate.quoted
     if others or unit.kind is not UnitKind.ROW or not unit.header:
         return False
@@ -151,8 +153,9 @@ def _is_named(candidate: Candidate, asking: Asking, finder: TermFinder) -> bool:
 
 
 def _says(asking: Asking, finder: TermFinder, name: str) -> bool:
-    common = common_words(asking.language)
-    words = [word for word in _WORD.findall(name.lower()) if word not in common and not word.isdigit()]
+    """Return whether the question has all words of a name, and its numbers if the question has any."""
+    common, has_numbers = common_words(asking.language), any(map(str.isdigit, asking.said))
+    words = [word for word in _WORD.findall(name.lower()) if word not in common and (has_numbers or not word.isdigit())]
     return any(len(word) >= _MIN_LETTERS for word in words) and all(finder.found(word) & asking.said for word in words)
 
 

@@ -387,6 +387,19 @@ def test_a_follow_up_quotes_the_same_again_if_there_is_nothing_else_or_nothing_n
         assert text == before
 
 
+@pytest.mark.parametrize(
+    ("question", "shows_more"),
+    [("Tell me more", True), ("More details, please", True), ("Which document is it?", False)],
+)
+def test_what_only_asks_for_more_gets_what_the_answer_before_it_left_out(passage, terms, question, shows_more):
+    text = "A manager orders paper up to 10,000 euros. " + "A manager orders paper for the office in spring. " * 12
+    passages = (passage(1, text), passage(2, "Paper comes on Mondays."))
+    before, more = followed_up("What may a manager order?", question, passages, terms(order=2.0, manag=2.0, paper=1.0))
+    assert "> A manager orders paper up to" in before
+    assert ("> A manager orders paper up to" not in more) == shows_more
+    assert ("> Paper comes on Mondays. [2]" in more) == shows_more
+
+
 def test_the_same_question_gets_the_same_answer(signing, terms):
     found = terms(order=2.0, manag=2.0)
     before = answer_to("What may a manager order?", signing, found).text

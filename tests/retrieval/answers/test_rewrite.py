@@ -35,6 +35,70 @@ def test_a_follow_up_takes_over_what_it_leaves_out(question, before, searched):
     assert stand_alone(question, [before]).searched == searched
 
 
+TICKET = Said("What does an adult ticket cost?")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "OK, and the audio guide?",
+        "Perfect, thank you. And parking?",
+        "Hm, what about online?",
+        # The rest of a question, without its beginning.
+        "for pensioners",
+        "on public holidays?",
+        "By card?",
+        "In the museum shop, too?",
+        # What was meant instead.
+        "No, I mean the school rate",
+        "I meant for groups",
+        "Instead of cash?",
+        # Without a topic: about the answer.
+        "Tell me more",
+        "In more detail, please",
+        "Go on",
+        "Continue",
+        "Can you show me the whole list?",
+        "Give me an example",
+        "What is the next step?",
+        "Step 2?",
+        "The second one",
+        "Which document?",
+        "Shorter, please",
+        "Are you sure?",
+    ],
+)
+def test_a_fragment_takes_over_the_question_before(question):
+    assert stand_alone(question, [TICKET]).searched == f"{question} (adult ticket cost)"
+
+
+@pytest.mark.parametrize("question", ["In 2024?", "Not the adult one, the reduced one"])
+def test_what_a_fragment_names_replaces_its_like(question):
+    carried = stand_alone(question, [Said("What did an adult ticket cost in 2023?")]).carried
+    assert carried == (("adult", "ticket", "cost") if "2024" in question else ("ticket", "cost", "2023"))
+
+
+def test_what_is_only_about_the_answer_changes_no_topic():
+    said = [TICKET, Said("Show me the whole list")]
+    assert stand_alone("Who decides that?", said).searched == "Who decides that? (adult ticket cost)"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "For how long may I stay in the deep freeze?",
+        "In which room is the first aid kit?",
+        "Without a badge, how do I enter the plant at night?",
+        "Not all pallets of the yard were counted",
+        "OK, how many hours of rest does a driver need?",
+        "List of suppliers in Vessing",
+        "How do I write a summary of the audit?",
+    ],
+)
+def test_what_begins_like_a_fragment_can_stand_alone(question):
+    assert not stand_alone(question, [TICKET]).is_follow_up
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -89,6 +153,12 @@ SPANISH = Said("¿Quién aprueba los gastos de viaje?")
         ("Qui les approuve ?", Said("Qui signe les notes de frais ?"), "signe notes frais"),
         ("¿Quién firma eso?", SPANISH, "aprueba gastos viaje"),
         ("¿Hasta cuándo?", SPANISH, "aprueba gastos viaje"),
+        ("Alles klar, und im Homeoffice?", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Für Azubis?", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Mehr Details bitte", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Zeig mir die ganze Liste", GERMAN, "Kilometerpauschale Dienstreisen"),
+        ("Pour les stagiaires ?", FRENCH, "jours congés payés an"),
+        ("Para becarios?", SPANISH, "aprueba gastos viaje"),
     ],
 )
 def test_a_follow_up_is_understood_in_its_language(question, before, carried):

@@ -6,11 +6,13 @@ import pytest
 from corecube.access import ScopeRequest
 from corecube.models import Grant
 from corecube.scope import Sensitivity
+from retrieval.engine.types import Correction
 from retrieval.errors import EmptyQueryError
 from retrieval.models import Document, SearchRecord
 from retrieval.records.stored_outcome import reopened
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
+from tests.fakes import HashEncoder
 
 QUESTION = "how to roll back staging"
 
@@ -46,6 +48,20 @@ def test_a_query_that_was_not_embedded_is_not_embedded_later(searched, world):
     assert reopened(record, world.principal("alice"), text=QUESTION).state.vector is None
     record.trace["spans"].remove(embed)
     assert reopened(record, world.principal("alice"), text=QUESTION).state.vector is None
+
+
+def test_words_are_corrected_as_the_search_corrected_them(world, monkeypatch):
+    # Longer words are more tokens, so that "zanzibar" is simpler than "zanzibaar".
+    monkeypatch.setattr(HashEncoder, "count_tokens", lambda _, texts: [len(text) for text in texts])
+    typed = "rollback zanzibaar"
+    outcome = search(SearchRequest(text=typed), principal=world.principal("alice"))
+    record = SearchRecord.objects.get()
+    again = reopened(record, world.principal("alice"), text=typed)
+    assert again.state.terms == outcome.state.terms
+    assert again.state.terms.corrections == (Correction("zanzibaar", "zanzibar"),)
+    (analyze,) = (span for span in record.trace["spans"] if span["stage"] == "analyze")
+    analyze["notes"] = []
+    assert reopened(record, world.principal("alice"), text=typed).state.terms.corrections == ()
 
 
 def test_terms_are_weighed_in_what_the_search_was_narrowed_to(world):

@@ -9,12 +9,19 @@ from corecube.access import scope_for
 from retrieval.engine.query import read_query
 from retrieval.engine.types import Correction, QueryTerms, Term
 from retrieval.engine.words import stemmer
-from retrieval.index.lexemes import corrections, possible_corrections
+from retrieval.errors import EncoderError
+from retrieval.index.lexemes import likely_corrections, possible_corrections
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.analyze import Analyze, Corrector
 from retrieval.stages.embed import Embed
 from tests.fakes import HashEncoder
+
+
+class BrokenEncoder(HashEncoder):
+    def encode_query(self, text):
+        raise EncoderError(text)
+
 
 #: Common words are one token, rare ones two, and misspelled ones three.
 TOKENS = {
@@ -22,6 +29,7 @@ TOKENS = {
     "hammer": 1,
     "wonderful": 1,
     "lathe": 2,
+    "girnder": 2,
     "grinder": 2,
     "grindr": 2,
     "zanzibar": 2,
@@ -43,15 +51,14 @@ def terms_of(word, chunks):
     ("word", "counts", "expected"),
     [
         ("pasword", {"password": 4}, ["password"]),
-        # It occurs nowhere, but is a long common word.
-        ("wonderfull", {}, ["wonderful"]),
-        ("wonderdul", {}, ["wonderful"]),
         ("hamer", {}, []),
         ("hamer", {"hammer": 1}, ["hammer"]),
-        # As many tokens are enough after a slip, and not for another letter.
-        ("grindr", {"grinder": 2, "grind": 9}, ["grinder"]),
+        # As many tokens are enough for two letters that are swapped, and one token less for one left out.
+        ("girnder", {"grinder": 2}, ["grinder"]),
+        ("grindr", {"grinder": 2}, []),
+        ("grinde", {"grinder": 2}, ["grinder"]),
+        # Another letter needs two tokens less.
         ("lathe", {"lath": 3, "latte": 5}, []),
-        # Another letter than a slip needs two tokens less.
         ("dividend", {"divid": 3}, []),
         ("vilunteer", {"volunt": 3}, ["volunteer"]),
         # The most common words come first, wherever they occur.
@@ -63,11 +70,17 @@ def terms_of(word, chunks):
 def test_a_word_that_occurs_nowhere_is_the_likeliest_one_near_it(word, counts, expected):
     unknown = terms_of(word, 0)
     near = possible_corrections(word, unknown, count_tokens)
-    assert [it.meant for it in corrections(near, unknown, counts, count_tokens)] == expected
+    assert [it.meant for it in likely_corrections(near, unknown, counts, count_tokens)] == expected
+
+
+def test_common_words_do_not_use_up_what_is_compared():
+    text = "hammer password dividend wonderful volunteer divided pasword"
+    terms = QueryTerms(tuple(Term(stemmer("english")(word), 0, 1.0) for word in text.split()), corpus_size=100)
+    assert {"pasword", "dividend"} == {it.typed for it in possible_corrections(text, terms, count_tokens)}
 
 
 def test_a_word_that_occurs_stays():
-    assert possible_corrections("pasword", terms_of("pasword", 1), count_tokens) == {}
+    assert possible_corrections("pasword", terms_of("pasword", 1), count_tokens) == ()
 
 
 @pytest.fixture
@@ -87,6 +100,18 @@ def test_the_corrected_query_is_searched_for_and_embedded_and_the_trace_says_so(
     assert np.array_equal(state.vector, HashEncoder().encode_query("rollback zanzibar"))
     told = {note.code: note.text for note in state.notes}["query_corrected"]
     assert told == "Searched for “zanzibar” instead of “zanzbar”: nothing that was searched contains what was typed."
+
+
+def test_a_stem_that_occurs_is_no_word(analyzed):
+    """ "passphrased" has the stem of "passphrase", which is written in a chunk."""
+    assert analyzed("alice", "passphrsaed", corrector=Corrector("hash", count_tokens)).terms.corrections == ()
+    assert analyzed("alice", "passphrsae", corrector=Corrector("hash", count_tokens)).terms.corrections
+
+
+def test_without_a_vector_of_what_was_meant_only_words_are_searched(analyzed):
+    state = analyzed("alice", "rollback zanzbar", corrector=Corrector("hash", count_tokens, Embed(BrokenEncoder())))
+    assert state.vector is None
+    assert {"embed_failed", "query_corrected"} <= {note.code for note in state.notes}
 
 
 def test_a_word_that_the_reader_may_not_see_corrects_nothing(analyzed):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.text.small_talk import is_small_talk, is_thanks
+from retrieval.text.small_talk import after_small_talk, is_small_talk, is_thanks
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,20 @@ def test_questions_and_other_texts_do_not(text):
 )
 def test_thanks_are_no_greeting(text, expected):
     assert is_thanks(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("OK, and for children?", "and for children?"),
+        ("Perfect, thank you. And parking?", "And parking?"),
+        ("Alles klar - und im Winter?", "und im Winter?"),
+        ("D'accord ; et le soir ?", "et le soir ?"),
+        ("Hello", "Hello"),
+        ("Thanks!", "Thanks!"),
+        ("Help desk, where is it?", "Help desk, where is it?"),
+        ("Who signs, and when?", "Who signs, and when?"),
+    ],
+)
+def test_what_is_said_after_it_is_left(text, left):
+    assert after_small_talk(text) == left

@@ -9,6 +9,7 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 
 from corecube.models import AuditEvent, Connection, Grant
+from retrieval.answers.conversations import writing
 from retrieval.models import Conversation, Judgment, Message, SearchRecord
 
 QUESTION = "How do I roll back the staging database?"
@@ -176,6 +177,28 @@ def test_a_failed_search_is_told_as_an_error(bob, asked, world):
     Grant.objects.filter(group__user=world.bob).delete()
     told = events(bob.get(address(asked, "events")))
     assert [(name, data["code"]) for name, data in told] == [("error", "unknown_connection")]
+
+
+def test_an_answer_whose_search_breaks_has_failed_and_is_not_tried_again(bob, asked, monkeypatch):
+    def broken(*_arguments, **_more):
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "live_search", broken)
+        told = events(bob.get(address(asked, "events")))
+    assert [(name, data["code"]) for name, data in told] == [("error", "internal_error")]
+    told = events(bob.get(address(asked, "events")))
+    assert [(name, data["state"]) for name, data in told] == [("done", "failed")]
+
+
+def test_only_the_process_that_claimed_an_answer_lets_it_wait_again(asked):
+    one, other = (Message.objects.get(pk=asked.pk) for _ in range(2))
+    assert writing.claimed(one)
+    assert not writing.claimed(other)
+    writing.unclaim(other)
+    assert Message.objects.get(pk=asked.pk).state == "writing"
+    writing.unclaim(one)
+    assert Message.objects.get(pk=asked.pk).state == "waiting"
 
 
 def test_asking_anew_answers_in_the_same_place(bob, answer):

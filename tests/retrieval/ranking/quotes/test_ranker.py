@@ -3,11 +3,11 @@
 import json
 import math
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
-from retrieval.engine.types import QueryTerms, Term
+from retrieval.engine.types import Correction, QueryTerms, Term
 from retrieval.ranking.quotes.asked import Asked
 from retrieval.ranking.quotes.candidates import candidates
 from retrieval.ranking.quotes.ranker import VECTOR_SIGNALS, WORD_SIGNALS, Asking, QuoteRanker, shipped, word_signals
@@ -89,6 +89,24 @@ def test_a_row_is_named_where_the_question_itself_has_all_words_of_its_name():
     ]
     # The night is a term of the question before.
     assert named("And a hotel?") == ["2 | Hotel | 145"]
+
+
+def test_the_numbers_of_a_rows_name_count_where_the_question_has_any():
+    rows = [it for it in found([made(1, "Grade | Pay\nGrade 3 | 21\nGrade 7 | 34")]) if len(it.quoted) == 1]
+
+    def named(question):
+        terms = QueryTerms(tuple(Term(it, 1, 1.0) for it in ("grade", "pay", "7")))
+        signals = word_signals(rows, Asking.of(question, terms))
+        return [it.quoted[0].text for it, of in zip(rows, signals, strict=True) if of["named"]]
+
+    assert named("What is the pay for grade 7?") == ["Grade 7 | 34"]
+    assert named("What is the pay of a grade?") == ["Grade 3 | 21", "Grade 7 | 34"]
+
+
+def test_a_row_is_named_by_a_misspelled_word_too():
+    terms = replace(TERMS, corrections=(Correction("hotle", "hotel"),))
+    (row,) = (it for it in found([made(1, RATES)]) if [unit.text for unit in it.quoted] == ["2 | Hotel | 145"])
+    assert word_signals([row], Asking.of("hotle price", terms))[0]["named"]
 
 
 def test_the_sentence_with_the_price_comes_first():
