@@ -17,13 +17,15 @@ from retrieval.text.small_talk import after_small_talk, is_small_talk
 
 _WORDS: Final = tomllib.loads((files("retrieval.answers") / "rewrite_words.toml").read_text(encoding="utf-8"))
 _APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
-_TOKEN: Final = re.compile(rf"[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
+_TOKEN: Final = re.compile(rf"\d+(?:[.,]\d+)+|[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
 _CODE: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d).+")  #: An identifier: "RIME-4107", "0x2F", "K5", "larder.db".
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_SEPARATOR: Final = re.compile(r"[.,]")
 _DIGITS: Final = re.compile(r"\d+")
 _SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')  #: Search syntax; a question with it is not rewritten.
 _ENOUGH_WORDS: Final = 6  #: A question with a pronoun and this many content words is searchable without a rewrite.
 _ENOUGH_CONTINUED: Final = 3  #: The same for one that only begins like a continuation, as with "and".
+_ENOUGH_DEFINITE: Final = 4  #: The same for one about "the code" after an answer that has one.
 _MAX_ELLIPTICAL_WORDS: Final = 1  #: Maximum number of content words of an elliptical question.
 _MAX_CARRIED: Final = 10
 _MAX_SEARCHED: Final = 500  #: Characters of a query that presets search by default.
@@ -60,6 +62,7 @@ class _Language:
     before_subjects: frozenset[str] = _NONE
     before_asked: frozenset[str] = _NONE
     prepositions: frozenset[str] = _NONE
+    definite: frozenset[str] = _NONE
     more: frozenset[str] = _NONE
     again: frozenset[str] = _NONE
 
@@ -77,10 +80,11 @@ _LANGUAGES: Final = {name: _Language.of(table) for name, table in _WORDS.items()
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An earlier question, and the titles of the documents that its answer cites."""
+    """An earlier question, the titles of the documents that its answer cites, and the answer."""
 
     question: str
     titles: tuple[str, ...] = ()
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class _Word:
 
     @property
     def is_number(self) -> bool:
-        return self.text.replace(".", "").isdecimal()
+        return _SEPARATOR.sub("", self.text).isdecimal()
 
     @property
     def is_code(self) -> bool:
@@ -151,19 +155,20 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
     """
     text = _questions_of(question) if len(question) > _MAX_SEARCHED else question
     context: _Context | None = None
-    language = ""
+    language = answer = ""
     for said in before:
         language = _language_of(said.question, language)
         found = _words(said.question, language)
         own = () if context and _is_about_the_answer(found) else _content(found)
         titles = said.titles or (context.titles if context else ())
-        if context is None or not depends(said.question, language):
+        if context is None or not depends(said.question, language, answer):
             context = _Context(own, own, titles)
         else:
             kept = _not_replaced(context.topic, own)
             context = _Context(own, (*own, *kept) if _replaces(found) else context.topic, titles)
+        answer = said.answer
     language = _language_of(text, language)
-    is_follow_up = context is not None and depends(text, language)
+    is_follow_up = context is not None and depends(text, language, answer)
     carried = _carried(_words(text, language), context) if context is not None and is_follow_up else ()
     searched = f"{text.rstrip()} ({' '.join(carried)})" if carried else text
     return Rewriting(question, searched, carried, is_follow_up)
@@ -191,10 +196,10 @@ def _language_of(question: str, before: str) -> str:
     return seeming if seeming in _LANGUAGES else before or "english"
 
 
-def depends(question: str, language: str = "") -> bool:
+def depends(question: str, language: str = "", answer: str = "") -> bool:
     """Return whether a question can only be understood with the earlier questions.
 
-    `language` is that of the earlier ones, for a question that does not tell its own.
+    `language` is that of the earlier ones, for a question that does not tell its own; `answer` is the last answer.
     """
     if _SYNTAX.search(question) or is_small_talk(question):
         return False
@@ -207,6 +212,8 @@ def depends(question: str, language: str = "") -> bool:
         return len(own) < _ENOUGH_CONTINUED
     if _is_about_the_answer(found):
         return True
+    if _refers_back(found, answer):
+        return len(own) < _ENOUGH_DEFINITE
     # Too little content: "Since when?", "Who signs?", "What is the deadline?". A verb with an object ("drain the
     # queue") is enough, and so is a subject ("what does ammonia do").
     is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in found[0].language.question)
@@ -236,8 +243,19 @@ def _continues(found: Sequence[_Word]) -> bool:
 
 def _is_about_the_answer(found: Sequence[_Word]) -> bool:
     """Return whether a question has no topic: "tell me more", "show me the whole list", "step 2", "which document?"."""
-    topics = (word for word in found if word.is_content and not word.is_number)
-    return bool(found) and all(word.folded in word.language.more | word.language.again for word in topics)
+    return bool(found) and all(
+        word.is_number or word.folded in word.language.more | word.language.again for word in _content(found)
+    )
+
+
+def _refers_back(found: Sequence[_Word], answer: str) -> bool:
+    """Return whether a question is about something of the last answer: "How long is the code valid?"."""
+    meant = {
+        _stem(after.text)
+        for before, after in itertools.pairwise(found)
+        if before.folded in before.language.definite and after.is_content
+    }
+    return not meant.isdisjoint(_stems(_TOKEN.findall(answer)) if meant else ())
 
 
 def asks_for_more(question: str, before: str) -> bool:

@@ -27,7 +27,7 @@ def asked(request: HttpRequest, body: chat_request.ChatIn, before: Sequence[Exch
     options, wanted = chat_request.options_of(body), chat_request.search_request(body, principal)
     given = chat_request.history_of(body.messages)
     turns = (*turns_of(before), *given)
-    said = (*earlier_questions(before), *(Said(turn.question) for turn in given))
+    said = (*earlier_questions(before), *(Said(turn.question, answer=turn.answer) for turn in given))
     rewriting = follow_up(principal, wanted.text, said, turns)
     outcome = live_search(chat_request.rewritten(wanted, rewriting), principal=principal, through_api=True)
     history = tuple(it for it in turns if it.answer)

@@ -78,6 +78,28 @@ def test_what_a_fragment_names_replaces_its_like(question):
     assert carried == (("adult", "ticket", "cost") if "2024" in question else ("ticket", "cost", "2023"))
 
 
+CODE = Said("How do I reset my password?", answer="> We send a code of six digits. [1]")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_follow_up"),
+    [
+        ("How long is the code valid?", True),
+        ("How long is a code valid?", False),
+        ("How long is the parking permit valid?", False),
+        ("Who wrote the code of conduct of suppliers?", False),
+    ],
+)
+def test_what_the_answer_before_mentioned_is_referred_to(question, is_follow_up):
+    assert stand_alone(question, [CODE]).is_follow_up == is_follow_up
+    assert not stand_alone(question, [Said(CODE.question)]).is_follow_up
+
+
+def test_another_number_takes_the_place_of_the_first():
+    said = Said("Who approves an outgoing loan for £20,000?")
+    assert stand_alone("And above £25,000?", [said]).searched == "And above £25,000? (approves outgoing loan)"
+
+
 def test_what_is_only_about_the_answer_changes_no_topic():
     said = [TICKET, Said("Show me the whole list")]
     assert stand_alone("Who decides that?", said).searched == "Who decides that? (adult ticket cost)"
