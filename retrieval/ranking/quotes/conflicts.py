@@ -20,14 +20,17 @@ from retrieval.ranking.quotes.candidates import Candidate, passed_over
 from retrieval.ranking.quotes.quantities import Quantity, quantities
 from retrieval.ranking.quotes.ranker import Asking
 from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement, stems
+from retrieval.text.sentences import split_sentences
 from retrieval.text.units import Unit, UnitKind, cells_of, split_units
 
 _MAX_COMPARED: Final = 40  #: Statements that are compared with each other: the best by their words.
 _SHARE_OF_PLACE: Final = 0.5  #: What a term in the title or a heading is worth, of one in the statement.
 _MAX_LENGTH: Final = 400  #: Characters of a statement; a longer one says more than one thing.
-MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones.
+MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones, and answers.
 _MIN_LIKENESS: Final = 0.6  #: Minimum Jaccard similarity of the words of two statements.
 _MIN_LIKENESS_DENIED: Final = 0.8
+_MIN_LIKENESS_ANSWERING: Final = 0.3  #: The same of two that both answer the question.
+_MIN_SHARE: Final = 0.5  #: Minimum share of the question's idf in a statement that may answer it.
 _MIN_TOKENS: Final = 5  #: Words and values of two sentences that are equal but for the values.
 _MIN_SHARED: Final = 3  #: Words that two sentences must share; one less if one of the question is among them.
 _LIKE_TITLES: Final = 0.5  #: Titles that are so alike, but for a word in the place of another, name different things.
@@ -43,7 +46,9 @@ class Claim:
     """A unit that states something, as it is compared with others; read when a comparison gets that far."""
 
     quoted: Candidate
+    text: str  #: That of its unit, or of one sentence of it.
     lexemes: frozenset[str]  #: The terms of the question in it.
+    share: float  #: The share of the question's idf in it, 0 to 1, of the terms that occur in scope.
     language: str
     document: int  #: The number of its document's id: every two claims are compared by it.
     is_row: bool  #: Whether it is a row of a table.
@@ -51,19 +56,17 @@ class Claim:
     @cached_property
     def stated(self) -> Statement:
         """What it states."""
-        return statement(self.unit.text, self.language)
+        return statement(self.text, self.language)
 
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of all its words."""
-        return stems(self.unit.text, self.language)
+        return stems(self.text, self.language)
 
     @property
     def label(self) -> Statement:
         """What names a thing in it: the first cell of a row; otherwise all of it."""
-        return (
-            statement(next(filter(None, cells_of(self.unit.text)), ""), self.language) if self.is_row else self.stated
-        )
+        return statement(next(filter(None, cells_of(self.text)), ""), self.language) if self.is_row else self.stated
 
     @property
     def header(self) -> Statement:
@@ -97,7 +100,7 @@ class Claim:
         chunk = self.passage.hit.chunk
         return _old().search(f"{chunk.status} | {chunk.title}".lower()) is not None
 
-    @property
+    @cached_property
     def place_words(self) -> frozenset[str]:
         """The words of its title and headings."""
         return self.title.words.union(*(it.words for it in self.headings))
@@ -158,9 +161,8 @@ def find_conflicts(
         ]
         settled.update(alike)
         group = [claim, *(claims[other] for other in alike)]
-        found = (
-            _conflict(group, years, trust, asking, is_central=at < MAX_PLACE and bool(claim.lexemes)) if alike else None
-        )
+        is_central = at < MAX_PLACE and max(it.share for it in group) >= _MIN_SHARE
+        found = _conflict(group, years, trust, asking, is_central=is_central) if alike else None
         conflicts += [found] if found else []
     return tuple(conflicts)
 
@@ -170,7 +172,7 @@ def disagreement(conflicts: Sequence[Conflict]) -> str:
     for it in conflicts:
         if it.is_central and it.equal:
             said = ", ".join(
-                f"“{_shortened(claim.unit.text)}” [{claim.passage.number}]" for claim in (it.first, *it.alternatives)
+                f"“{_shortened(claim.text)}” [{claim.passage.number}]" for claim in (it.first, *it.alternatives)
             )
             return f"Documents contradict each other: {said}."
     return ""
@@ -186,7 +188,7 @@ def _claims(passages: Sequence[Passage], asking: Asking, asked: Sequence[Quantit
     Of a table with a row that the numbers of the question pick, only this row is one.
     """
     finder = asking.finder
-    found: list[tuple[float, Candidate, frozenset[str]]] = []
+    found: list[tuple[float, Candidate, str, frozenset[str]]] = []
     for passage in passages:
         units = split_units(passage.hit.chunk.text)
         title = " ".join((passage.hit.chunk.title, *passage.hit.chunk.heading_path))
@@ -194,32 +196,46 @@ def _claims(passages: Sequence[Passage], asking: Asking, asked: Sequence[Quantit
         others = passed_over(units, asked, asking.language)
         for at, unit in enumerate(units):
             if unit.kind in _STATING and len(unit.text) <= _MAX_LENGTH and at not in others:
-                own = finder.found(f"{unit.header}\n{unit.text}")
-                score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
-                found.append((score, Candidate(passage, units, range(at, at + 1)), own))
+                candidate = Candidate(passage, units, range(at, at + 1))
+                for text in _sentences(unit):
+                    own = finder.found(f"{unit.header}\n{text}")
+                    score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
+                    found.append((score, candidate, text, own))
     nearest = sorted(found, key=lambda it: -it[0])[:_MAX_COMPARED]
+    known = sum(term.idf for term in asking.terms.terms if term.document_frequency) or 1.0
     return [
         Claim(
             candidate,
+            text,
             own,
+            finder.weight(own) / known,
             asking.language,
             candidate.passage.hit.chunk_id.document_id.int,
             candidate.quoted[0].kind is UnitKind.ROW,
         )
-        for _, candidate, own in nearest
+        for _, candidate, text, own in nearest
     ]
+
+
+def _sentences(unit: Unit) -> list[str]:
+    """Return the sentences of a unit, also those that a semicolon ends."""
+    if unit.kind is UnitKind.ROW:
+        return [unit.text]
+    return [part for sentence in split_sentences(unit.text) for part in sentence.split("; ")]
 
 
 def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking) -> bool:
     """Return whether two claims of different documents are about the same thing."""
     if one.document == other.document or one.is_row != other.is_row:
         return False
-    are_same = _are_same_row(one, other) if one.is_row else _is_same_frame(one, other)
+    are_same = (
+        _are_same_row(one, other) if one.is_row else _is_same_frame(one, other) or _are_answers(one, other, asking)
+    )
     if not (are_same or (not one.is_row and _is_next_issue(one, other, asking))):
         return False
     if _are_of_different_things(one, other) or _are_apart(one.stated.years, other.stated.years):
         return False
-    return not are_same or _is_anchored(one, other, claims)
+    return not are_same or (_is_anchored(one, other, claims) and not _are_of_different_days(one, other))
 
 
 def _are_apart(one: frozenset[Any], other: frozenset[Any]) -> bool:
@@ -268,18 +284,45 @@ def _are_same_row(one: Claim, other: Claim) -> bool:
 
 
 def _is_same_frame(one: Claim, other: Claim) -> bool:
-    """Return whether two sentences have nearly the same words; a different word must not be one of the question."""
+    """Return whether two sentences have nearly the same words, to which one of them may add some.
+
+    These must not be words of the question, unless they are in the title or headings of the other.
+    """
+    words = one.stated.words, other.stated.words
     # With too few words in common, which is usual, the other is not read.
-    if len(one.stated.words & other.stems) < _MIN_LIKENESS * len(one.stated.words):
+    if len(words[0] & (other.stems | other.place_words)) < _MIN_LIKENESS * len(words[0]):
         return False
     if one.stated.tokens == other.stated.tokens and len(one.stated.tokens) >= _MIN_TOKENS:
         return True
-    words = one.stated.words, other.stated.words
-    shared = len(words[0] & words[1]) + bool(one.lexemes & other.lexemes)
-    if shared < _MIN_SHARED or _likeness(*words) < _MIN_LIKENESS:
-        return False
     extra = words[0] - words[1], words[1] - words[0]
-    return not all(extra) or (max(map(len, extra)) == 1 and one.lexemes == other.lexemes)
+    different = (extra[0] - other.place_words) | (extra[1] - one.place_words)
+    every = words[0] | words[1]
+    shared = len(words[0] & words[1]) + bool(one.lexemes & other.lexemes)
+    if all(extra) or shared < _MIN_SHARED or len(every - different) < _MIN_LIKENESS * len(every):
+        return False
+    return different.isdisjoint(one.lexemes | other.lexemes)
+
+
+def _are_answers(one: Claim, other: Claim, asking: Asking) -> bool:
+    """Return whether two sentences answer a question for a value: with most of its terms, one value, and like words."""
+    if min(one.share, other.share) < _MIN_SHARE or any(_refers().match(it.text.lower()) for it in (one, other)):
+        return False
+    slots = [[slot for slot in it.stated.slots if _is_asked(slot, asking.kinds)] for it in (one, other)]
+    return (
+        len(slots[0]) == 1
+        and slots[0] == slots[1]
+        and _likeness(one.stated.words, other.stated.words) >= _MIN_LIKENESS_ANSWERING
+    )
+
+
+def _are_of_different_days(one: Claim, other: Claim) -> bool:
+    """Return whether two claims, or the titles of their documents, have different days, as two meetings have.
+
+    Claims that differ in nothing but a day are of the same thing.
+    """
+    differing = {one.stated.slots[at] == DATE for at, _, _ in one.stated.differences(other.stated)}
+    is_series = any(one.title.slots[at] == DATE for at, _, _ in one.title.differences(other.title))
+    return len(differing) > 1 or (is_series and one.title.words == other.title.words)
 
 
 def _is_anchored(one: Claim, other: Claim, claims: Sequence[Claim]) -> bool:
@@ -293,7 +336,7 @@ def _is_anchored(one: Claim, other: Claim, claims: Sequence[Claim]) -> bool:
             it is not claim
             and it.document == claim.document
             and it.label.words == claim.label.words
-            and it.unit.text != claim.unit.text
+            and it.text != claim.text
             for it in claims
         )
 
@@ -338,7 +381,7 @@ def _conflict(
         return claim.is_old, _is_earlier(claim, of_year), -trust.get(chunk.connection_id, 0), -changed
 
     first, *others = sorted(of_year, key=standing)
-    others = [it for it in others if _differ(first, it, asking)]
+    others = [it for it in others if it.document != first.document and _differ(first, it, asking)]
     if not others and not beside:
         return None
     old = tuple(it for it in others if (it.is_old and not first.is_old) or _is_earlier(it, of_year))
@@ -382,6 +425,11 @@ def _differ(one: Claim, other: Claim, asking: Asking) -> bool:
 @cache
 def _old() -> re.Pattern[str]:
     return any_of(chain.from_iterable(cues()["versions"].values()))
+
+
+@cache
+def _refers() -> re.Pattern[str]:
+    return any_of(cues()["references"]["words"])
 
 
 @cache

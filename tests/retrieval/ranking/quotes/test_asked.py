@@ -77,6 +77,7 @@ def test_any_text_can_be_read(text, kind, language):
 
 
 OTHER_TABLES = {"past", "bounds", "units", "multiples", "relations", "numerals", "months", "statements", "versions"}
+OTHER_TABLES.add("references")
 
 
 def test_cues_are_in_lower_case_and_name_known_kinds():

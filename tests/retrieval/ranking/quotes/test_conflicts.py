@@ -101,6 +101,31 @@ def test_the_explanation_names_both_sides():
     )
 
 
+def test_what_only_one_says_of_the_question_may_be_in_the_others_title_or_headings():
+    question = "How many days of leave does an employee have?"
+    texts = (
+        "27 days of leave are granted in a calendar year.",
+        "An employee is granted 25 days of leave in a calendar year.",
+    )
+    assert conflicts_of(question, of(1, texts[0]), of(2, texts[1])) == ()
+    assert only(question, of(1, texts[0], "Each employee", year=2026), of(2, texts[1], year=2025)) == (1, [2], [], [])
+
+
+def test_two_meetings_do_not_contradict_each_other():
+    texts = "The council met in the chamber until 21:35.", "The council met in the chamber until 22:10."
+    question = "Who met in the council chamber?"
+    assert conflicts_of(question, *(of(n, text, "Council minutes") for n, text in enumerate(texts, start=1)))
+    titles = "Council minutes, 11 March 2025", "Council minutes, 13 May 2025"
+    assert conflicts_of(question, *(of(n, *it) for n, it in enumerate(zip(texts, titles, strict=True), start=1))) == ()
+
+
+def test_of_what_the_question_is_not_about_nothing_is_explained():
+    passages = [of(n, f"The induction is valid for {n} months.") for n in (1, 2)]
+    found = conflicts_of("What does the induction cost a driver of the depot?", *passages)
+    assert [it.is_central for it in found] == [False]
+    assert disagreement(found) == ""
+
+
 CONFLICTS = {
     "numbers": ("What does a hotel cost?", "A hotel may cost 120 euros.", "A hotel may cost 145 euros a night."),
     "number words": (
@@ -125,6 +150,21 @@ CONFLICTS = {
         "Each employee is granted 27 days of leave per year.",
         "Each employee receives 25 days of leave per year.",
     ),
+    "a sentence of an item": (
+        "How early must a request reach the registrar?",
+        "5. Loans. Short notice is hard. Resolved: requests must reach the registrar nine months before the loan.",
+        "Requests must reach the registrar six months before the loan.",
+    ),
+    "a part before a semicolon": (
+        "How late may a school cancel its visit free of charge?",
+        "You can cancel a visit of a school free of charge up to 10 working days before it.",
+        "Schools can cancel a visit free of charge up to 15 working days before it; then half of the price is due.",
+    ),
+    "other words": (
+        "Within how many days can goods of the shop be returned with the receipt?",
+        "You can return unused goods bought in the shop within 30 days, with the receipt.",
+        "You can bring goods from the shop back within 21 days if you have the receipt.",
+    ),
     "rows": ("hotel", HEADER + "Hotel, per night | 120 euros", HEADER + "Hotel, per night | 145 euros"),
 }
 
@@ -142,6 +182,8 @@ NO_CONFLICTS = {
     "another code": ("Hotel alarm K5 comes after 3 minutes.", "Hotel alarm K6 comes after 5 minutes."),
     "another year": ("In 2025 the hotel limit was 120 euros.", "In 2026 the hotel limit is 145 euros."),
     "other words": ("The hotel costs 120 euros.", "The manager of the hotel has 12 keys."),
+    "another subject": ("Employees receive 20% off in the hotel.", "Volunteers receive 15% off in the hotel."),
+    "another day": ("The inspection on 3 March scored 82 %.", "The inspection on 6 April scored 86 %."),
     "another row": (HEADER + "Hotel, per night | 120 euros", HEADER + "Hotel in a capital city | 180 euros"),
     "a row of another table": (HEADER + "Hotel | 120 euros", "Building | Rooms\nHotel | 14"),
     "another step of a scale": (
