@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Final
 
 from retrieval.engine.types import Passage
+from retrieval.engine.words import TermFinder
 from retrieval.ranking.quotes.asked import Asked, any_of, cues
 from retrieval.ranking.quotes.candidates import Candidate, passed_over
 from retrieval.ranking.quotes.quantities import Quantity, quantities
@@ -46,7 +47,7 @@ class Claim:
     """A unit that states something, as it is compared with others; read when a comparison gets that far."""
 
     quoted: Candidate
-    text: str  #: That of its unit, or of one sentence of it.
+    text: str  #: Of its unit, the sentence that is nearest to the question.
     lexemes: frozenset[str]  #: The terms of the question in it.
     share: float  #: The share of the question's idf in it, 0 to 1, of the terms that occur in scope.
     language: str
@@ -188,7 +189,7 @@ def _claims(passages: Sequence[Passage], asking: Asking, asked: Sequence[Quantit
     Of a table with a row that the numbers of the question pick, only this row is one.
     """
     finder = asking.finder
-    found: list[tuple[float, Candidate, str, frozenset[str]]] = []
+    found: list[tuple[float, Candidate, frozenset[str]]] = []
     for passage in passages:
         units = split_units(passage.hit.chunk.text)
         title = " ".join((passage.hit.chunk.title, *passage.hit.chunk.heading_path))
@@ -196,32 +197,32 @@ def _claims(passages: Sequence[Passage], asking: Asking, asked: Sequence[Quantit
         others = passed_over(units, asked, asking.language)
         for at, unit in enumerate(units):
             if unit.kind in _STATING and len(unit.text) <= _MAX_LENGTH and at not in others:
-                candidate = Candidate(passage, units, range(at, at + 1))
-                for text in _sentences(unit):
-                    own = finder.found(f"{unit.header}\n{text}")
-                    score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
-                    found.append((score, candidate, text, own))
-    nearest = sorted(found, key=lambda it: -it[0])[:_MAX_COMPARED]
+                own = finder.found(f"{unit.header}\n{unit.text}")
+                score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
+                found.append((score, Candidate(passage, units, range(at, at + 1)), own))
     known = sum(term.idf for term in asking.terms.terms if term.document_frequency) or 1.0
+    nearest = sorted(found, key=lambda it: -it[0])[:_MAX_COMPARED]
     return [
         Claim(
             candidate,
-            text,
+            _nearest_part(candidate.quoted[0], finder),
             own,
             finder.weight(own) / known,
             asking.language,
             candidate.passage.hit.chunk_id.document_id.int,
             candidate.quoted[0].kind is UnitKind.ROW,
         )
-        for _, candidate, text, own in nearest
+        for _, candidate, own in nearest
     ]
 
 
-def _sentences(unit: Unit) -> list[str]:
-    """Return the sentences of a unit, also those that a semicolon ends."""
+def _nearest_part(unit: Unit, finder: TermFinder) -> str:
+    """Return the sentence of a unit, or what a semicolon ends, that holds most of the question's terms."""
     if unit.kind is UnitKind.ROW:
-        return [unit.text]
-    return [part for sentence in split_sentences(unit.text) for part in sentence.split("; ")]
+        return unit.text
+    sentences = [unit.text] if unit.kind is UnitKind.SENTENCE else split_sentences(unit.text)
+    parts = [part for sentence in sentences for part in sentence.split("; ")]
+    return parts[0] if len(parts) == 1 else max(parts, key=lambda part: finder.weight(finder.found(part)))
 
 
 def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking) -> bool:
@@ -289,8 +290,12 @@ def _is_same_frame(one: Claim, other: Claim) -> bool:
     These must not be words of the question, unless they are in the title or headings of the other.
     """
     words = one.stated.words, other.stated.words
-    # With too few words in common, which is usual, the other is not read.
-    if len(words[0] & (other.stems | other.place_words)) < _MIN_LIKENESS * len(words[0]):
+    # With too few words in common, which is usual, no more is read.
+    missing = words[0] - other.stems
+    most = (1 - _MIN_LIKENESS) * len(words[0])
+    if len(words[0]) - len(missing) < _MIN_SHARED - 1 or (
+        len(missing) > most and len(missing - other.place_words) > most
+    ):
         return False
     if one.stated.tokens == other.stated.tokens and len(one.stated.tokens) >= _MIN_TOKENS:
         return True
@@ -306,6 +311,8 @@ def _is_same_frame(one: Claim, other: Claim) -> bool:
 def _are_answers(one: Claim, other: Claim, asking: Asking) -> bool:
     """Return whether two sentences answer a question for a value: with most of its terms, one value, and like words."""
     if min(one.share, other.share) < _MIN_SHARE or any(_refers().match(it.text.lower()) for it in (one, other)):
+        return False
+    if len(one.stated.words & other.stems) < _MIN_LIKENESS_ANSWERING * len(one.stated.words):
         return False
     slots = [[slot for slot in it.stated.slots if _is_asked(slot, asking.kinds)] for it in (one, other)]
     return (
