@@ -17,7 +17,7 @@ from retrieval.text.small_talk import after_small_talk, is_small_talk
 
 _WORDS: Final = tomllib.loads((files("retrieval.answers") / "rewrite_words.toml").read_text(encoding="utf-8"))
 _APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
-_TOKEN: Final = re.compile(rf"\d+(?:[.,]\d+)+|[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
+_TOKEN: Final = re.compile(rf"\d+(?:[.,]\d+)+(?![\w-])|[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
 _CODE: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d).+")  #: An identifier: "RIME-4107", "0x2F", "K5", "larder.db".
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _SEPARATOR: Final = re.compile(r"[.,]")
@@ -27,6 +27,7 @@ _ENOUGH_WORDS: Final = 6  #: A question with a pronoun and this many content wor
 _ENOUGH_CONTINUED: Final = 3  #: The same for one that only begins like a continuation, as with "and".
 _ENOUGH_DEFINITE: Final = 4  #: The same for one about "the code" after an answer that has one.
 _MAX_ELLIPTICAL_WORDS: Final = 1  #: Maximum number of content words of an elliptical question.
+_MIN_CODE: Final = 3  #: A number with so many digits names something.
 _MAX_CARRIED: Final = 10
 _MAX_SEARCHED: Final = 500  #: Characters of a query that presets search by default.
 _BETWEEN_SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -65,6 +66,7 @@ class _Language:
     definite: frozenset[str] = _NONE
     more: frozenset[str] = _NONE
     again: frozenset[str] = _NONE
+    go_on: frozenset[str] = _NONE
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
@@ -106,6 +108,7 @@ class Rewriting:
 class _Word:
     text: str
     is_first: bool  #: Whether it starts a sentence, so that its capital does not mark a name.
+    ends_clause: bool  #: Whether a comma follows.
     language: _Language
 
     @property
@@ -159,7 +162,7 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
     for said in before:
         language = _language_of(said.question, language)
         found = _words(said.question, language)
-        own = () if context and _is_about_the_answer(found) else _content(found)
+        own = () if context and _is_request(found, said.question) and not _continues(found) else _content(found)
         titles = said.titles or (context.titles if context else ())
         if context is None or not depends(said.question, language, answer):
             context = _Context(own, own, titles)
@@ -210,18 +213,14 @@ def depends(question: str, language: str = "", answer: str = "") -> bool:
         return len(own) < _ENOUGH_WORDS
     if _continues(found):
         return len(own) < _ENOUGH_CONTINUED
-    if _is_about_the_answer(found):
+    if _is_request(found, question):
         return True
     if _refers_back(found, answer):
         return len(own) < _ENOUGH_DEFINITE
     # Too little content: "Since when?", "Who signs?", "What is the deadline?". A verb with an object ("drain the
     # queue") is enough, and so is a subject ("what does ammonia do").
     is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in found[0].language.question)
-    has_subject = any(
-        after.is_content and before.folded in before.language.before_subjects
-        for before, after in itertools.pairwise(found)
-    )
-    is_elliptical = is_question and len(own) <= _MAX_ELLIPTICAL_WORDS and not has_subject
+    is_elliptical = is_question and len(own) <= _MAX_ELLIPTICAL_WORDS and not _has_subject(found)
     return is_elliptical and not any(word.is_name for word in own)
 
 
@@ -237,25 +236,45 @@ def _continues(found: Sequence[_Word]) -> bool:
     if not found:
         return False
     language, words = found[0].language, [word.folded for word in found]
-    is_phrase = words[0] in language.prepositions and language.question.isdisjoint(words)
+    is_phrase = words[0] in language.prepositions and language.question.isdisjoint(words[1:]) and not _is_divided(found)
     return is_phrase or " ".join((*words, "")).startswith(language.openers)
+
+
+def _is_divided(found: Sequence[_Word]) -> bool:
+    """Return whether a clause follows a comma, or something new is introduced: "pour réserver une salle"."""
+    has_clause = any(word.ends_clause and any(it.is_content for it in found[at + 1 :]) for at, word in enumerate(found))
+    return has_clause or (_has_subject(found) and len(_content(found)) > _MAX_ELLIPTICAL_WORDS)
+
+
+def _has_subject(found: Sequence[_Word]) -> bool:
+    return any(
+        after.is_content and before.folded in before.language.before_subjects
+        for before, after in itertools.pairwise(found)
+    )
 
 
 def _is_about_the_answer(found: Sequence[_Word]) -> bool:
     """Return whether a question has no topic: "tell me more", "show me the whole list", "step 2", "which document?"."""
-    return bool(found) and all(
-        word.is_number or word.folded in word.language.more | word.language.again for word in _content(found)
-    )
+    topics = [word for word in _content(found) if not (word.is_number and len(word.text) < _MIN_CODE)]
+    return bool(found) and all(word.folded in word.language.more | word.language.again for word in topics)
+
+
+def _is_request(found: Sequence[_Word], question: str) -> bool:
+    """Return whether a question without a topic is one about the answer, and no keyword: "examples?", not "points"."""
+    is_keyword = len(found) == 1 and found[0].is_content and found[0].folded not in found[0].language.go_on
+    return _is_about_the_answer(found) and (question.rstrip().endswith("?") or not is_keyword)
 
 
 def _refers_back(found: Sequence[_Word], answer: str) -> bool:
-    """Return whether a question is about something of the last answer: "How long is the code valid?"."""
+    """Return whether a question without a name is about something of the last answer: "How long is the code valid?"."""
     meant = {
-        _stem(after.text)
+        after.folded
         for before, after in itertools.pairwise(found)
         if before.folded in before.language.definite and after.is_content
     }
-    return not meant.isdisjoint(_stems(_TOKEN.findall(answer)) if meant else ())
+    if not meant or any(word.is_name for word in found):
+        return False
+    return not meant.isdisjoint(_TOKEN.findall(answer.casefold()))
 
 
 def asks_for_more(question: str, before: str) -> bool:
@@ -359,5 +378,6 @@ def _words_of(text: str, language: _Language) -> tuple[_Word, ...]:
     found = []
     for match in _TOKEN.finditer(text):
         before = text[max(0, match.start() - _LOOK_BACK_CHARACTERS) : match.start()].rstrip()
-        found.append(_Word(match.group(), (before or ".")[-1] in ".!?:¿", language))
+        is_first = (before or ".")[-1] in ".!?:¿"
+        found.append(_Word(match.group(), is_first, text.startswith(",", match.end()), language))
     return tuple(found)

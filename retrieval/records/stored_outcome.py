@@ -62,7 +62,7 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
 
 
 def _analyzed(state: SearchState, record: SearchRecord) -> SearchState:
-    """Return the state with the query's terms, corrected if the search corrected them."""
+    """Return the state with the query's terms; where the search corrected some, by the words that are in scope now."""
     notes = {note.code for span in spans_of(record.trace) for note in span.notes}
     corrector = Corrector.of(runtime.resources()) if "query_corrected" in notes else None
     return Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG, corrector=corrector)(state)
@@ -70,8 +70,9 @@ def _analyzed(state: SearchState, record: SearchRecord) -> SearchState:
 
 def _embedded(state: SearchState, record: SearchRecord) -> SearchState:
     """Return the state with the query's vector if the search had one."""
-    spans = [span for span in spans_of(record.trace) if span.stage == Embed.name]
-    if not spans or any(note.degraded for span in spans for note in span.notes):
+    spans = spans_of(record.trace)
+    failed = any(note.degraded and note.code in Embed.about.notes for span in spans for note in span.notes)
+    if failed or Embed.name not in {span.stage for span in spans}:
         return state
     resources = runtime.resources()
     return Embed(resources.encoder, resources.query_cache, calls=resources.calls)(state)

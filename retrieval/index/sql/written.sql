@@ -1,11 +1,12 @@
--- A row if a word is written in one of the first chunks in scope that hold its lexeme.
+-- A row if a word is written in one of the first chunks in scope that hold its lexeme, in its headings or its title.
 WITH held AS MATERIALIZED (
-    SELECT heading_path, text
+    SELECT document_id, heading_path, text
     FROM retrieval_chunk
     WHERE search @@ %(lexeme)s::tsquery AND {in scope: connection_id}
     LIMIT %(limit)s
 )
 SELECT TRUE AS is_written
 FROM held
-WHERE text ~* ('\m' || %(word)s || '\M') OR array_to_string(heading_path, ' ') ~* ('\m' || %(word)s || '\M')
+JOIN retrieval_document AS document ON document.id = held.document_id
+WHERE concat_ws(' ', document.title, array_to_string(held.heading_path, ' '), held.text) ~* ('\m' || %(word)s || '\M')
 LIMIT 1

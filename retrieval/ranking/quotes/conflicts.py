@@ -1,8 +1,8 @@
 """Which statements of different documents answer the same thing differently, and which of them comes first. Pure.
 
-Two statements are about the same thing if they have nearly the same words around their values: no name or code that
-only one of them has, no different years, no headings that name different things. They conflict if a value at the same
-place differs, or if one denies what the other says.
+Two statements are about the same thing if they have nearly the same words around their values, or if both answer the
+question with one value: no name or code that only one of them has, no different years, no headings that name different
+things. They conflict if a value at the same place differs, or if one denies what the other says.
 """
 
 import math
@@ -18,7 +18,7 @@ from retrieval.engine.types import Passage
 from retrieval.engine.words import TermFinder
 from retrieval.ranking.quotes.asked import Asked, any_of, cues
 from retrieval.ranking.quotes.candidates import Candidate, passed_over
-from retrieval.ranking.quotes.quantities import Quantity, quantities
+from retrieval.ranking.quotes.quantities import Quantity, quantities, unit_of
 from retrieval.ranking.quotes.ranker import Asking
 from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement, stems
 from retrieval.text.sentences import split_sentences
@@ -39,6 +39,9 @@ _STATING: Final = frozenset({UnitKind.SENTENCE, UnitKind.BULLET, UnitKind.STEP, 
 _DURATIONS: Final = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
 _MAX_EXPLAINED: Final = 120  #: Characters of a statement in an explanation.
 _VERSION: Final = re.compile(r"v\d+")
+_NUMBER: Final = re.compile(r"\d[\d.,]*")
+_LOOK_BACK: Final = 24  #: Characters before a number in which words may make it a bound.
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
@@ -99,7 +102,7 @@ class Claim:
     def is_old(self) -> bool:
         """Whether its document calls itself superseded or a draft, by its status or its title."""
         chunk = self.passage.hit.chunk
-        return _old().search(f"{chunk.status} | {chunk.title}".lower()) is not None
+        return is_superseded(self.passage) or _old().search(f"{chunk.status} | {chunk.title}".lower()) is not None
 
     @cached_property
     def place_words(self) -> frozenset[str]:
@@ -163,7 +166,7 @@ def find_conflicts(
         settled.update(alike)
         group = [claim, *(claims[other] for other in alike)]
         is_central = at < MAX_PLACE and max(it.share for it in group) >= _MIN_SHARE
-        found = _conflict(group, years, trust, asking, is_central=is_central) if alike else None
+        found = _conflict(group, claims, years, trust, asking, is_central=is_central) if alike else None
         conflicts += [found] if found else []
     return tuple(conflicts)
 
@@ -202,41 +205,51 @@ def _claims(passages: Sequence[Passage], asking: Asking, asked: Sequence[Quantit
                 found.append((score, Candidate(passage, units, range(at, at + 1)), own))
     known = sum(term.idf for term in asking.terms.terms if term.document_frequency) or 1.0
     nearest = sorted(found, key=lambda it: -it[0])[:_MAX_COMPARED]
-    return [
-        Claim(
-            candidate,
-            _nearest_part(candidate.quoted[0], finder),
-            own,
-            finder.weight(own) / known,
-            asking.language,
-            candidate.passage.hit.chunk_id.document_id.int,
-            candidate.quoted[0].kind is UnitKind.ROW,
-        )
-        for _, candidate, own in nearest
-    ]
+    return [_claim(candidate, own, known, asking.language, finder) for _, candidate, own in nearest]
 
 
-def _nearest_part(unit: Unit, finder: TermFinder) -> str:
-    """Return the sentence of a unit, or what a semicolon ends, that holds most of the question's terms."""
-    if unit.kind is UnitKind.ROW:
-        return unit.text
-    sentences = [unit.text] if unit.kind is UnitKind.SENTENCE else split_sentences(unit.text)
-    parts = [part for sentence in sentences for part in sentence.split("; ")]
-    return parts[0] if len(parts) == 1 else max(parts, key=lambda part: finder.weight(finder.found(part)))
+def _claim(candidate: Candidate, own: frozenset[str], known: float, language: str, finder: TermFinder) -> Claim:
+    """Return the claim of a unit with some terms of the question, of whose idf `known` occurs in scope.
+
+    Of several sentences, or parts between semicolons, the one that holds most of these terms is the claim.
+    """
+    unit = candidate.quoted[0]
+    is_row, parts = unit.kind is UnitKind.ROW, [unit.text]
+    if not is_row:
+        sentences = [unit.text] if unit.kind is UnitKind.SENTENCE else split_sentences(unit.text)
+        parts = [part for sentence in sentences for part in sentence.split("; ")]
+    text = unit.text
+    if len(parts) > 1:
+        terms = {part: finder.found(part) for part in parts}
+        text = max(parts, key=lambda part: finder.weight(terms[part]))
+        own = terms[text]
+    document = candidate.passage.hit.chunk_id.document_id.int
+    return Claim(candidate, text, own, finder.weight(own) / known, language, document, is_row)
 
 
 def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking) -> bool:
     """Return whether two claims of different documents are about the same thing."""
     if one.document == other.document or one.is_row != other.is_row:
         return False
-    are_same = (
-        _are_same_row(one, other) if one.is_row else _is_same_frame(one, other) or _are_answers(one, other, asking)
-    )
-    if not (are_same or (not one.is_row and _is_next_issue(one, other, asking))):
+    is_next = not one.is_row and _is_next_issue(one, other, asking)
+    if one.is_row and not _are_same_row(one, other):
+        return False
+    if not one.is_row and not (is_next or _are_same_sentence(one, other, asking)):
         return False
     if _are_of_different_things(one, other) or _are_apart(one.stated.years, other.stated.years):
         return False
-    return not are_same or (_is_anchored(one, other, claims) and not _are_of_different_days(one, other))
+    return is_next or (_is_anchored(one, other, claims) and not _are_of_different_days(one, other))
+
+
+def _are_same_sentence(one: Claim, other: Claim, asking: Asking) -> bool:
+    """Return whether two sentences are about the same thing.
+
+    They are not with another bound ("at least", "at most") or unit of time ("a day", "a week").
+    """
+    if not (_is_same_frame(one, other) or _are_answers(one, other, asking)):
+        return False
+    units = _units(one), _units(other)
+    return not _are_apart(_bounds(one), _bounds(other)) and (units[0] <= units[1] or units[1] <= units[0])
 
 
 def _are_apart(one: frozenset[Any], other: frozenset[Any]) -> bool:
@@ -309,27 +322,51 @@ def _is_same_frame(one: Claim, other: Claim) -> bool:
 
 
 def _are_answers(one: Claim, other: Claim, asking: Asking) -> bool:
-    """Return whether two sentences answer a question for a value: with most of its terms, one value, and like words."""
+    """Return whether two sentences answer a question for a value: with most of its terms, one value, and like words.
+
+    They are about different things if a single word takes the place of others ("adult tickets", "child tickets").
+    """
     if min(one.share, other.share) < _MIN_SHARE or any(_refers().match(it.text.lower()) for it in (one, other)):
         return False
-    if len(one.stated.words & other.stems) < _MIN_LIKENESS_ANSWERING * len(one.stated.words):
+    if len(one.stated.words & other.stems) < _MIN_SHARED:
         return False
-    slots = [[slot for slot in it.stated.slots if _is_asked(slot, asking.kinds)] for it in (one, other)]
-    return (
-        len(slots[0]) == 1
-        and slots[0] == slots[1]
-        and _likeness(one.stated.words, other.stated.words) >= _MIN_LIKENESS_ANSWERING
-    )
+    words = one.stated.words, other.stated.words
+    if len(words[0] & words[1]) < _MIN_SHARED or _likeness(*words) < _MIN_LIKENESS_ANSWERING:
+        return False
+    extra = len(words[0] - words[1]), len(words[1] - words[0])
+    slots = [_asked_slots(it, asking.kinds) for it in (one, other)]
+    return min(extra) != 1 and len(slots[0]) == 1 and slots[0] == slots[1] and _bounds(one) == _bounds(other)
+
+
+def _asked_slots(claim: Claim, kinds: frozenset[Asked]) -> list[str]:
+    return [slot for slot in claim.stated.slots if _is_asked(slot, kinds)]
+
+
+def _bounds(claim: Claim) -> frozenset[str]:
+    """Return which ends of a range the words before its numbers name: "high", "low"."""
+    text = claim.text.lower()
+    before = " | ".join(text[max(0, it.start() - _LOOK_BACK) : it.start()] for it in _NUMBER.finditer(text))
+    return frozenset(end for end in ("high", "low") if _bound(end).search(before))
+
+
+def _units(claim: Claim) -> frozenset[str]:
+    """Return the units of time in its words, those of its values among them."""
+    return frozenset(unit for word in _WORD.findall(claim.text) if (unit := unit_of(word)) in _DURATIONS)
 
 
 def _are_of_different_days(one: Claim, other: Claim) -> bool:
-    """Return whether two claims, or the titles of their documents, have different days, as two meetings have.
+    """Return whether two claims that differ in something else are of different days, as two meetings of a year are.
 
-    Claims that differ in nothing but a day are of the same thing.
+    The days are in the claims or in the titles of their documents; titles of two years are of two editions.
     """
     differing = {one.stated.slots[at] == DATE for at, _, _ in one.stated.differences(other.stated)}
-    is_series = any(one.title.slots[at] == DATE for at, _, _ in one.title.differences(other.title))
-    return len(differing) > 1 or (is_series and one.title.words == other.title.words)
+    are_meetings = (
+        one.title.words == other.title.words
+        and one.title.years == other.title.years
+        and any(one.title.slots[at] == DATE for at, _, _ in one.title.differences(other.title))
+        and not (one.is_old or other.is_old)
+    )
+    return len(differing) > 1 or are_meetings
 
 
 def _is_anchored(one: Claim, other: Claim, claims: Sequence[Claim]) -> bool:
@@ -358,7 +395,7 @@ def _is_next_issue(one: Claim, other: Claim, asking: Asking) -> bool:
     """
     if one.title.words != other.title.words or not one.headings or one.headings != other.headings:
         return False
-    slots = [[slot for slot in it.stated.slots if _is_asked(slot, asking.kinds)] for it in (one, other)]
+    slots = [_asked_slots(it, asking.kinds) for it in (one, other)]
     if len(slots[0]) != 1 or slots[0] != slots[1]:
         return False
     rest = [
@@ -376,7 +413,13 @@ def _is_asked(slot: str, kinds: frozenset[Asked]) -> bool:
 
 
 def _conflict(
-    group: Sequence[Claim], years: frozenset[int], trust: Mapping[int, int], asking: Asking, *, is_central: bool
+    group: Sequence[Claim],
+    claims: Sequence[Claim],
+    years: frozenset[int],
+    trust: Mapping[int, int],
+    asking: Asking,
+    *,
+    is_central: bool,
 ) -> Conflict | None:
     """Return the conflict of claims about the same thing; None if they agree."""
     of_year = [it for it in group if _is_of(it, years)] or list(group)
@@ -388,7 +431,7 @@ def _conflict(
         return claim.is_old, _is_earlier(claim, of_year), -trust.get(chunk.connection_id, 0), -changed
 
     first, *others = sorted(of_year, key=standing)
-    others = [it for it in others if it.document != first.document and _differ(first, it, asking)]
+    others = [it for it in others if _are_alike(first, it, claims, asking) and _differ(first, it, asking)]
     if not others and not beside:
         return None
     old = tuple(it for it in others if (it.is_old and not first.is_old) or _is_earlier(it, of_year))
@@ -431,7 +474,12 @@ def _differ(one: Claim, other: Claim, asking: Asking) -> bool:
 
 @cache
 def _old() -> re.Pattern[str]:
-    return any_of(chain.from_iterable(cues()["versions"].values()))
+    return any_of(chain.from_iterable(cues()["versions"][name] for name in ("superseded", "draft")))
+
+
+@cache
+def _bound(end: str) -> re.Pattern[str]:
+    return any_of(cues()["bounds"][end])
 
 
 @cache
@@ -446,4 +494,4 @@ def _past() -> re.Pattern[str]:
 
 @cache
 def _superseded() -> re.Pattern[str]:
-    return any_of(cues()["versions"]["superseded"])
+    return any_of(chain.from_iterable(cues()["versions"][name] for name in ("superseded", "status")))

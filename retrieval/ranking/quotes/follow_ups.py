@@ -45,9 +45,8 @@ class FollowUp:
         repetitions = [self._repetition(it.candidate) for it in found]
         scored = [replace(it, score=it.score - _REPEATED * by) for it, by in zip(found, repetitions, strict=True)]
         ordered = sorted(zip(scored, repetitions, strict=True), key=lambda pair: -pair[0].score)
-        is_answered = any(self._is_about_new(it.candidate) for it in found) or (
-            self.wants_more and min(repetitions) == 0
-        )
+        has_more = self.wants_more and 0 in repetitions
+        is_answered = has_more or any(self._is_about_new(it.candidate) for it in found)
         first = 0 if is_answered else 1
         return [it for place, (it, repetition) in enumerate(ordered) if place < first or repetition <= _MOSTLY]
 

@@ -400,6 +400,11 @@ def test_what_only_asks_for_more_gets_what_the_answer_before_it_left_out(passage
     assert ("> Paper comes on Mondays. [2]" in more) == shows_more
 
 
+def test_what_asks_for_more_of_nothing_is_refused(passage, terms):
+    task = task_of("Tell me more", (passage(1, "---"),), terms(order=2.0))
+    assert extract_answer(replace(task, history=(Turn("What may I order?", ""),), is_follow_up=True)).refused
+
+
 def test_the_same_question_gets_the_same_answer(signing, terms):
     found = terms(order=2.0, manag=2.0)
     before = answer_to("What may a manager order?", signing, found).text

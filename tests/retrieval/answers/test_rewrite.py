@@ -72,10 +72,12 @@ def test_a_fragment_takes_over_the_question_before(question):
     assert stand_alone(question, [TICKET]).searched == f"{question} (adult ticket cost)"
 
 
-@pytest.mark.parametrize("question", ["In 2024?", "Not the adult one, the reduced one"])
-def test_what_a_fragment_names_replaces_its_like(question):
-    carried = stand_alone(question, [Said("What did an adult ticket cost in 2023?")]).carried
-    assert carried == (("adult", "ticket", "cost") if "2024" in question else ("ticket", "cost", "2023"))
+@pytest.mark.parametrize(
+    ("question", "carried"),
+    [("In 2024?", ("adult", "ticket", "cost")), ("Not the adult one, the reduced one", ("ticket", "cost", "2023"))],
+)
+def test_what_a_fragment_names_replaces_its_like(question, carried):
+    assert stand_alone(question, [Said("What did an adult ticket cost in 2023?")]).carried == carried
 
 
 CODE = Said("How do I reset my password?", answer="> We send a code of six digits. [1]")
@@ -86,6 +88,8 @@ CODE = Said("How do I reset my password?", answer="> We send a code of six digit
     [
         ("How long is the code valid?", True),
         ("How long is a code valid?", False),
+        ("Who is the code officer of Kiel?", False),
+        ("Who wrote the codex?", False),
         ("How long is the parking permit valid?", False),
         ("Who wrote the code of conduct of suppliers?", False),
     ],
@@ -114,6 +118,10 @@ def test_what_is_only_about_the_answer_changes_no_topic():
         "Not all pallets of the yard were counted",
         "OK, how many hours of rest does a driver need?",
         "List of suppliers in Vessing",
+        "Before surgery, may I eat?",
+        "4711",
+        "4.2a",
+        "points",
         "How do I write a summary of the audit?",
     ],
 )
@@ -224,6 +232,7 @@ def test_a_third_question_stands_on_both_before_it():
         (["How do I drain the queue?", "Who approves it?", "And when?", "Why?"], "Why? (drain queue)"),
         (["How do I drain the queue?", "What about staging?", "Who does it?"], "Who does it? (staging drain queue)"),
         (["Is SEV1 paid?", "And SEV2?", "Who decides?", "Why?"], "Why? (decides SEV2 paid)"),
+        (["What was paid in 2026?", "And in 2025?", "Who approves it?"], "Who approves it? (2025 paid)"),
     ],
 )
 def test_what_was_only_carried_is_not_carried_on(questions, searched):

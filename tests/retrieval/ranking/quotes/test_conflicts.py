@@ -111,6 +111,75 @@ def test_what_only_one_says_of_the_question_may_be_in_the_others_title_or_headin
     assert only(question, of(1, texts[0], "Each employee", year=2026), of(2, texts[1], year=2025)) == (1, [2], [], [])
 
 
+DIFFERENT_THINGS = {
+    "full time and part time": (
+        "How many days of leave do employees get?",
+        "Full-time employees get 27 days of leave.",
+        "Part-time employees get 15 days of leave.",
+    ),
+    "adults and children": (
+        "What does a ticket cost?",
+        "An adult ticket of the museum costs 12 euros.",
+        "A child ticket of the museum costs 6 euros.",
+    ),
+    "a day and a week": (
+        "How many hours may a driver drive?",
+        "A driver may drive 9 hours a day.",
+        "A driver may drive 56 hours a week.",
+    ),
+    "at least and at most": (
+        "How many days before departure must travel be booked?",
+        "Travel must be booked at least 7 days before departure.",
+        "Travel must be booked at most 90 days before departure.",
+    ),
+    "of something that another sentence names": (
+        "How long is the probation period for employees?",
+        "Their probation period for the season is three months.",
+        "The probation period for employees is six months.",
+    ),
+    "the terms of another sentence": (
+        "How many days of leave do apprentices get?",
+        "- Apprentices: see the agreement. Managers get 30 days of leave.",
+        "- Apprentices: see the annex. Cleaners get 24 days of leave.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("question", "one", "other"), DIFFERENT_THINGS.values(), ids=DIFFERENT_THINGS)
+def test_different_things_may_have_different_values(question, one, other):
+    assert conflicts_of(question, of(1, one), of(2, other)) == ()
+
+
+def test_two_editions_with_their_days_are_an_older_and_a_newer_one():
+    titles = "Leave policy, 1 March 2024", "Leave policy, 1 March 2026"
+    passages = (of(n, LEAVE.format(24 + n), title) for n, title in enumerate(titles, start=1))
+    assert only("How many days of paid leave?", *passages) == (2, [], [1], [])
+
+
+@pytest.mark.parametrize(
+    "text", ["Tunnel 2 stays down until 26 May.", "Tunnel 2 is expected back on 26 May."]
+)
+def test_two_issues_of_a_year_contradict_each_other_in_what_is_asked(text):
+    passages = (
+        of(
+            1,
+            "Tunnel 2 is expected back on 19 November.",
+            "Operations weekly, 5 November 2026",
+            headings=("Tallow Quay",),
+        ),
+        of(2, text, "Operations weekly, 12 November 2026", year=2026, headings=("Tallow Quay",)),
+    )
+    assert only("When is tunnel 2 expected back?", *passages) == (2, [1], [], [])
+
+
+@pytest.mark.parametrize(
+    ("status", "title", "numbers"), [("Archive", "", (2, [], [1])), ("", "Museum and archive", (1, [2], []))]
+)
+def test_an_archive_is_superseded_by_its_status_and_not_by_its_name(status, title, numbers):
+    passages = of(1, LEAVE.format(25), title, year=2026, status=status), of(2, LEAVE.format(27), title, year=2020)
+    assert only("How much paid leave?", *passages)[:3] == numbers
+
+
 def test_two_meetings_do_not_contradict_each_other():
     texts = "The council met in the chamber until 21:35.", "The council met in the chamber until 22:10."
     question = "Who met in the council chamber?"
