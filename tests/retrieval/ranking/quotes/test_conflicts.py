@@ -156,9 +156,7 @@ def test_two_editions_with_their_days_are_an_older_and_a_newer_one():
     assert only("How many days of paid leave?", *passages) == (2, [], [1], [])
 
 
-@pytest.mark.parametrize(
-    "text", ["Tunnel 2 stays down until 26 May.", "Tunnel 2 is expected back on 26 May."]
-)
+@pytest.mark.parametrize("text", ["Tunnel 2 stays down until 26 May.", "Tunnel 2 is expected back on 26 May."])
 def test_two_issues_of_a_year_contradict_each_other_in_what_is_asked(text):
     passages = (
         of(
