@@ -127,7 +127,7 @@ def _superseded_lead(sources: Sequence[Passage]) -> str:
 def _shown(conflicts: Sequence[Conflict], quotes: Sequence[Quote]) -> Conflict | None:
     """Return the conflict about the question to show: one of equals, of the best quote, or that the year decides."""
     central = [it for it in conflicts if it.is_central]
-    of_equals = (it for it in central if it.equal)
+    of_equals = (it for it in central if it.is_doubt)
     of_best = (it for it in central if it.old and quotes and _quotes(quotes[0], it.first))
     of_year = (it for it in central if it.beside)
     return next(chain(of_equals, of_best, of_year), None)

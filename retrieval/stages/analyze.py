@@ -66,8 +66,8 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
         notes={
             "query_cut": "query shortened",
             "query_corrected": "spelling corrected",
-            "embed_failed": "corrected query not embedded",
-            "embed_timeout": "embedding the corrected query timed out",
+            "embed_failed": "query not embedded",
+            "embed_timeout": "query embedding timed out",
         },
         badges=frozenset({"query_cut", "query_corrected"}),
     )

@@ -1,4 +1,5 @@
--- A row if a word is written in one of the first chunks in scope that hold its lexeme, in its headings or its title.
+-- A row if a word is written, perhaps with an ending, in one of the first chunks in scope that hold its lexeme, in its
+-- headings or its title.
 WITH held AS MATERIALIZED (
     SELECT document_id, heading_path, text
     FROM retrieval_chunk
@@ -8,5 +9,8 @@ WITH held AS MATERIALIZED (
 SELECT TRUE AS is_written
 FROM held
 JOIN retrieval_document AS document ON document.id = held.document_id
-WHERE concat_ws(' ', document.title, array_to_string(held.heading_path, ' '), held.text) ~* ('\m' || %(word)s || '\M')
+WHERE
+    {in scope: document.connection_id}
+    AND concat_ws(' ', document.title, array_to_string(held.heading_path, ' '), held.text)
+        ~* ('\m' || %(word)s || '\w{0,3}\M')
 LIMIT 1

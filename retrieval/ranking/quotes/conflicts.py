@@ -27,7 +27,7 @@ from retrieval.text.units import Unit, UnitKind, cells_of, split_units
 _MAX_COMPARED: Final = 40  #: Statements that are compared with each other: the best by their words.
 _SHARE_OF_PLACE: Final = 0.5  #: What a term in the title or a heading is worth, of one in the statement.
 _MAX_LENGTH: Final = 400  #: Characters of a statement; a longer one says more than one thing.
-MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones, and answers.
+MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones.
 _MIN_LIKENESS: Final = 0.6  #: Minimum Jaccard similarity of the words of two statements.
 _MIN_LIKENESS_DENIED: Final = 0.8
 _MIN_LIKENESS_ANSWERING: Final = 0.3  #: The same of two that both answer the question.
@@ -121,6 +121,11 @@ class Conflict:
     is_central: bool  #: Whether it is about what the question asks.
 
     @property
+    def is_doubt(self) -> bool:
+        """Whether documents that count alike give two answers to the question."""
+        return self.is_central and bool(self.equal) and max(it.share for it in (self.first, *self.equal)) >= _MIN_SHARE
+
+    @property
     def alternatives(self) -> tuple[Claim, ...]:
         """The equal ones without those that only repeat another."""
         by_value = {(it.stated.values, it.stated.denies): it for it in reversed(self.equal)}
@@ -165,7 +170,7 @@ def find_conflicts(
         ]
         settled.update(alike)
         group = [claim, *(claims[other] for other in alike)]
-        is_central = at < MAX_PLACE and max(it.share for it in group) >= _MIN_SHARE
+        is_central = at < MAX_PLACE and bool(claim.lexemes)
         found = _conflict(group, claims, years, trust, asking, is_central=is_central) if alike else None
         conflicts += [found] if found else []
     return tuple(conflicts)
@@ -174,7 +179,7 @@ def find_conflicts(
 def disagreement(conflicts: Sequence[Conflict]) -> str:
     """Return a sentence on the first conflict about the question between documents that count alike; empty without."""
     for it in conflicts:
-        if it.is_central and it.equal:
+        if it.is_doubt:
             said = ", ".join(
                 f"“{_shortened(claim.text)}” [{claim.passage.number}]" for claim in (it.first, *it.alternatives)
             )

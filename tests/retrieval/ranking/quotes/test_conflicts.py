@@ -189,7 +189,7 @@ def test_two_meetings_do_not_contradict_each_other():
 def test_of_what_the_question_is_not_about_nothing_is_explained():
     passages = [of(n, f"The induction is valid for {n} months.") for n in (1, 2)]
     found = conflicts_of("What does the induction cost a driver of the depot?", *passages)
-    assert [it.is_central for it in found] == [False]
+    assert [it.is_doubt for it in found] == [False]
     assert disagreement(found) == ""
 
 
