@@ -152,7 +152,7 @@ def corrected(
 
 
 def _is_written(word: str, lexeme: str, scope: AccessScope, *, timeout_seconds: float | None) -> bool:
-    """Return whether some of the chunks in scope with a lexeme hold a word as it is, and not only its stem."""
+    """Return whether some of the chunks in scope with a lexeme hold a word, perhaps with an ending."""
     parameters = {"word": word, "lexeme": quoted(lexeme), "scope": scope.connection_ids, "limit": _MAX_READ}
     return bool(read(statements.WRITTEN, parameters, timeout_seconds=timeout_seconds))
 

@@ -151,7 +151,7 @@ def test_a_killed_database_is_started_again_and_the_programs_stay(well, victims)
         with suppress(ProcessLookupError):  # it has ended with one of the others
             os.kill(pid, signal.SIGKILL)
     # Nobody asks for it: `start` itself looks after it.
-    until(lambda: well.postmaster() not in {None, before} and read_postmaster(well.data).accepts(), _PATIENCE)
+    until(lambda: (found := read_postmaster(well.data)) and found.pid != before and found.accepts(), _PATIENCE)
     until(well.asks_the_database, _PATIENCE)
     assert (well.web(), well.worker()) == programs
     until(lambda: well.status("/readyz") == 200, _PATIENCE)

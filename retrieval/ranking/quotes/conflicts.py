@@ -237,11 +237,8 @@ def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking
     if one.document == other.document or one.is_row != other.is_row:
         return False
     is_next = not one.is_row and _is_next_issue(one, other, asking)
-    if one.is_row and not _are_same_row(one, other):
-        return False
-    if not one.is_row and not (is_next or _are_same_sentence(one, other, asking)):
-        return False
-    if _are_of_different_things(one, other) or _are_apart(one.stated.years, other.stated.years):
+    are_same = _are_same_row(one, other) if one.is_row else is_next or _are_same_sentence(one, other, asking)
+    if not are_same or _are_of_different_things(one, other) or _are_apart(one.stated.years, other.stated.years):
         return False
     return is_next or (_is_anchored(one, other, claims) and not _are_of_different_days(one, other))
 
