@@ -21,7 +21,8 @@ from retrieval.llm.types import Answer, Piece, Task
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
-from retrieval.ranking.quotes.conflicts import Claim, Conflict, asks_past, find_conflicts, is_superseded
+from retrieval.ranking.quotes.claims import Claim, is_superseded
+from retrieval.ranking.quotes.conflicts import Conflict, asks_past, find_conflicts
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.ranker import Asking, Scored, shipped
 from retrieval.text.small_talk import is_thanks

@@ -105,7 +105,7 @@ def exchange_of(answer: Message, reader: Principal) -> Exchange:
 
 
 def earlier_questions(exchanges: Iterable[Exchange]) -> tuple[Said, ...]:
-    """Return the context of a follow-up question, without titles of hidden documents."""
+    """Return the context of a follow-up question, without titles of hidden documents and withheld answers."""
     return tuple(
         Said(it.question, tuple(dict.fromkeys(ref.title for ref in it.cited if ref.title)), it.text) for it in exchanges
     )

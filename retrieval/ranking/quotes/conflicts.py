@@ -10,23 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from itertools import chain
+from functools import cache
 from typing import Any, Final
 
 from retrieval.engine.types import Passage
-from retrieval.engine.words import TermFinder
 from retrieval.ranking.quotes.asked import Asked, any_of, cues
-from retrieval.ranking.quotes.candidates import Candidate, passed_over
-from retrieval.ranking.quotes.quantities import Quantity, quantities, unit_of
+from retrieval.ranking.quotes.claims import DURATIONS, MAX_COMPARED, Claim, claims_of
+from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking
-from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement, stems
-from retrieval.text.sentences import split_sentences
-from retrieval.text.units import Unit, UnitKind, cells_of, split_units
+from retrieval.ranking.quotes.statements import DATE, TIME
 
-_MAX_COMPARED: Final = 40  #: Statements that are compared with each other: the best by their words.
-_SHARE_OF_PLACE: Final = 0.5  #: What a term in the title or a heading is worth, of one in the statement.
-_MAX_LENGTH: Final = 400  #: Characters of a statement; a longer one says more than one thing.
 MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones.
 _MIN_LIKENESS: Final = 0.6  #: Minimum Jaccard similarity of the words of two statements.
 _MIN_LIKENESS_DENIED: Final = 0.8
@@ -35,79 +28,9 @@ _MIN_SHARE: Final = 0.5  #: Minimum share of the question's idf in a statement t
 _MIN_TOKENS: Final = 5  #: Words and values of two sentences that are equal but for the values.
 _MIN_SHARED: Final = 3  #: Words that two sentences must share; one less if one of the question is among them.
 _LIKE_TITLES: Final = 0.5  #: Titles that are so alike, but for a word in the place of another, name different things.
-_STATING: Final = frozenset({UnitKind.SENTENCE, UnitKind.BULLET, UnitKind.STEP, UnitKind.ROW})
-_DURATIONS: Final = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
 _MAX_EXPLAINED: Final = 120  #: Characters of a statement in an explanation.
 _VERSION: Final = re.compile(r"v\d+")
-_NUMBER: Final = re.compile(r"\d[\d.,]*")
-_LOOK_BACK: Final = 24  #: Characters before a number in which words may make it a bound.
-_WORD: Final = re.compile(r"[^\W\d_]+")
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A unit that states something, as it is compared with others; read when a comparison gets that far."""
-
-    quoted: Candidate
-    text: str  #: Of its unit, the sentence that is nearest to the question.
-    lexemes: frozenset[str]  #: The terms of the question in it.
-    share: float  #: The share of the question's idf in it, 0 to 1, of the terms that occur in scope.
-    language: str
-    document: int  #: The number of its document's id: every two claims are compared by it.
-    is_row: bool  #: Whether it is a row of a table.
-
-    @cached_property
-    def stated(self) -> Statement:
-        """What it states."""
-        return statement(self.text, self.language)
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """The stems of all its words."""
-        return stems(self.text, self.language)
-
-    @property
-    def label(self) -> Statement:
-        """What names a thing in it: the first cell of a row; otherwise all of it."""
-        return statement(next(filter(None, cells_of(self.text)), ""), self.language) if self.is_row else self.stated
-
-    @property
-    def header(self) -> Statement:
-        """The header of its table."""
-        return statement(self.unit.header, self.language)
-
-    @cached_property
-    def title(self) -> Statement:
-        """The title of its document."""
-        return statement(self.passage.hit.chunk.title, self.language)
-
-    @cached_property
-    def headings(self) -> tuple[Statement, ...]:
-        """The headings above it."""
-        headings = dict.fromkeys(filter(None, (*self.passage.hit.chunk.heading_path, self.unit.heading)))
-        return tuple(statement(it, self.language) for it in headings)
-
-    @property
-    def passage(self) -> Passage:
-        """Its passage."""
-        return self.quoted.passage
-
-    @property
-    def unit(self) -> Unit:
-        """Its unit."""
-        return self.quoted.quoted[0]
-
-    @property
-    def is_old(self) -> bool:
-        """Whether its document calls itself superseded or a draft, by its status or its title."""
-        chunk = self.passage.hit.chunk
-        return is_superseded(self.passage) or _old().search(f"{chunk.status} | {chunk.title}".lower()) is not None
-
-    @cached_property
-    def place_words(self) -> frozenset[str]:
-        """The words of its title and headings."""
-        return self.title.words.union(*(it.words for it in self.headings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,20 +66,15 @@ def asks_past(question: str) -> bool:
     return any(pattern.search(lowered) for pattern in (_YEAR, _past()))
 
 
-def is_superseded(passage: Passage) -> bool:
-    """Return whether the status of a document says that it no longer counts."""
-    return bool(_superseded().search(passage.hit.chunk.status.lower()))
-
-
 def find_conflicts(
-    question: str, passages: Sequence[Passage], asking: Asking, trust: Mapping[int, int], *, limit: int = _MAX_COMPARED
+    question: str, passages: Sequence[Passage], asking: Asking, trust: Mapping[int, int], *, limit: int = MAX_COMPARED
 ) -> tuple[Conflict, ...]:
     """Return the conflicts of the `limit` statements nearest to a question with others, the nearest first.
 
     `trust` is that of each connection, higher for more. Where the question names a year, what is of this year counts.
     """
     asked = quantities(question, asking.language)
-    claims = _claims(passages, asking, asked)
+    claims = claims_of(passages, asking, asked)
     years = frozenset(int(it.value) for it in asked if it.is_year)
     settled: set[int] = set()
     conflicts = []
@@ -191,47 +109,6 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _MAX_EXPLAINED else f"{text[:_MAX_EXPLAINED].rstrip()}…"
 
 
-def _claims(passages: Sequence[Passage], asking: Asking, asked: Sequence[Quantity]) -> list[Claim]:
-    """Return the statements that hold most of the question's terms, themselves first and then with their headings.
-
-    Of a table with a row that the numbers of the question pick, only this row is one.
-    """
-    finder = asking.finder
-    found: list[tuple[float, Candidate, frozenset[str]]] = []
-    for passage in passages:
-        units = split_units(passage.hit.chunk.text)
-        title = " ".join((passage.hit.chunk.title, *passage.hit.chunk.heading_path))
-        above = {heading: finder.found(f"{title} {heading}") for heading in {it.heading for it in units}}
-        others = passed_over(units, asked, asking.language)
-        for at, unit in enumerate(units):
-            if unit.kind in _STATING and len(unit.text) <= _MAX_LENGTH and at not in others:
-                own = finder.found(f"{unit.header}\n{unit.text}")
-                score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
-                found.append((score, Candidate(passage, units, range(at, at + 1)), own))
-    known = sum(term.idf for term in asking.terms.terms if term.document_frequency) or 1.0
-    nearest = sorted(found, key=lambda it: -it[0])[:_MAX_COMPARED]
-    return [_claim(candidate, own, known, asking.language, finder) for _, candidate, own in nearest]
-
-
-def _claim(candidate: Candidate, own: frozenset[str], known: float, language: str, finder: TermFinder) -> Claim:
-    """Return the claim of a unit with some terms of the question, of whose idf `known` occurs in scope.
-
-    Of several sentences, or parts between semicolons, the one that holds most of these terms is the claim.
-    """
-    unit = candidate.quoted[0]
-    is_row, parts = unit.kind is UnitKind.ROW, [unit.text]
-    if not is_row:
-        sentences = [unit.text] if unit.kind is UnitKind.SENTENCE else split_sentences(unit.text)
-        parts = [part for sentence in sentences for part in sentence.split("; ")]
-    text = unit.text
-    if len(parts) > 1:
-        terms = {part: finder.found(part) for part in parts}
-        text = max(parts, key=lambda part: finder.weight(terms[part]))
-        own = terms[text]
-    document = candidate.passage.hit.chunk_id.document_id.int
-    return Claim(candidate, text, own, finder.weight(own) / known, language, document, is_row)
-
-
 def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking) -> bool:
     """Return whether two claims of different documents are about the same thing."""
     if one.document == other.document or one.is_row != other.is_row:
@@ -250,8 +127,8 @@ def _are_same_sentence(one: Claim, other: Claim, asking: Asking) -> bool:
     """
     if not (_is_same_frame(one, other) or _are_answers(one, other, asking)):
         return False
-    units = _units(one), _units(other)
-    return not _are_apart(_bounds(one), _bounds(other)) and (units[0] <= units[1] or units[1] <= units[0])
+    units = one.durations, other.durations
+    return not _are_apart(one.bounds, other.bounds) and (units[0] <= units[1] or units[1] <= units[0])
 
 
 def _are_apart(one: frozenset[Any], other: frozenset[Any]) -> bool:
@@ -328,7 +205,7 @@ def _are_answers(one: Claim, other: Claim, asking: Asking) -> bool:
 
     They are about different things if a single word takes the place of others ("adult tickets", "child tickets").
     """
-    if min(one.share, other.share) < _MIN_SHARE or any(_refers().match(it.text.lower()) for it in (one, other)):
+    if min(one.share, other.share) < _MIN_SHARE or one.refers or other.refers:
         return False
     if len(one.stated.words & other.stems) < _MIN_SHARED:
         return False
@@ -337,23 +214,11 @@ def _are_answers(one: Claim, other: Claim, asking: Asking) -> bool:
         return False
     extra = len(words[0] - words[1]), len(words[1] - words[0])
     slots = [_asked_slots(it, asking.kinds) for it in (one, other)]
-    return min(extra) != 1 and len(slots[0]) == 1 and slots[0] == slots[1] and _bounds(one) == _bounds(other)
+    return min(extra) != 1 and len(slots[0]) == 1 and slots[0] == slots[1] and one.bounds == other.bounds
 
 
 def _asked_slots(claim: Claim, kinds: frozenset[Asked]) -> list[str]:
     return [slot for slot in claim.stated.slots if _is_asked(slot, kinds)]
-
-
-def _bounds(claim: Claim) -> frozenset[str]:
-    """Return which ends of a range the words before its numbers name: "high", "low"."""
-    text = claim.text.lower()
-    before = " | ".join(text[max(0, it.start() - _LOOK_BACK) : it.start()] for it in _NUMBER.finditer(text))
-    return frozenset(end for end in ("high", "low") if _bound(end).search(before))
-
-
-def _units(claim: Claim) -> frozenset[str]:
-    """Return the units of time in its words, those of its values among them."""
-    return frozenset(unit for word in _WORD.findall(claim.text) if (unit := unit_of(word)) in _DURATIONS)
 
 
 def _are_of_different_days(one: Claim, other: Claim) -> bool:
@@ -411,7 +276,7 @@ def _is_next_issue(one: Claim, other: Claim, asking: Asking) -> bool:
 def _is_asked(slot: str, kinds: frozenset[Asked]) -> bool:
     if slot in {DATE, TIME}:
         return Asked.DATE in kinds
-    return Asked.DURATION in kinds if slot in _DURATIONS else Asked.NUMBER in kinds and bool(slot)
+    return Asked.DURATION in kinds if slot in DURATIONS else Asked.NUMBER in kinds and bool(slot)
 
 
 def _conflict(
@@ -475,25 +340,5 @@ def _differ(one: Claim, other: Claim, asking: Asking) -> bool:
 
 
 @cache
-def _old() -> re.Pattern[str]:
-    return any_of(chain.from_iterable(cues()["versions"][name] for name in ("superseded", "draft")))
-
-
-@cache
-def _bound(end: str) -> re.Pattern[str]:
-    return any_of(cues()["bounds"][end])
-
-
-@cache
-def _refers() -> re.Pattern[str]:
-    return any_of(cues()["references"]["words"])
-
-
-@cache
 def _past() -> re.Pattern[str]:
     return any_of(cues()["past"]["words"])
-
-
-@cache
-def _superseded() -> re.Pattern[str]:
-    return any_of(chain.from_iterable(cues()["versions"][name] for name in ("superseded", "status")))
